@@ -1,0 +1,46 @@
+# One runner. `make demo` and `make test` do all the set-up they need.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+BIN := .venv/bin
+ROOMS := steward collector sql analytics enforcer dashboard
+ARGS ?=
+
+.PHONY: help setup demo test check format bench docs lock wheel
+
+help: ## Show this list.
+	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup:
+	@deploy/setup.sh venv
+
+demo: setup ## Build a warehouse from a simulated fleet, print its health, serve the overview (ARGS=--exit stops before).
+	@$(BIN)/steward demo $(ARGS)
+
+test: setup ## Install what the tests need, then run all of them.
+	@deploy/setup.sh browser
+	$(BIN)/pytest --cov --cov-report=term:skip-covered $(ARGS)
+
+check: setup ## Format, lint, types, imports, SQL.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/sqlfluff lint --disable-progress-bar sql
+
+format: setup ## Format Python and SQL, and mend what the linters can.
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/sqlfluff fix --disable-progress-bar sql
+
+bench: setup ## Print each benchmark's ratio against its baseline.
+	@for bench in benchmarks/bench_*.py; do $(BIN)/python "$$bench" || exit 1; done
+
+docs: setup ## Write the generated parts of docs/ anew.
+	$(BIN)/steward settings schema --output docs/settings.schema.json
+
+lock: setup ## Resolve the dependencies anew into requirements.lock.
+	uv pip compile -q pyproject.toml --all-extras --group dev --universal --upgrade \
+		--generate-hashes --no-annotate --no-header -o requirements.lock
+
+wheel: setup ## Build the wheel into dist/.
+	@rm -rf dist && $(BIN)/python -m build -q --wheel

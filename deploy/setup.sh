@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Sets up what the Makefile needs, on Debian or Ubuntu with Python >= 3.11, root or not.
+#   deploy/setup.sh venv      .venv with exactly the locked packages and this project, editable
+#   deploy/setup.sh browser   Chromium and CJK fonts for the browser tests; skipped aloud if not to be had
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export UV_PYTHON_DOWNLOADS=never
+
+say() { printf '%s\n' "$*" >&2; }
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"
+    elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then sudo -n "$@"
+    else return 1; fi
+}
+
+apt_install() {
+    command -v apt-get >/dev/null || return 1
+    as_root apt-get update -qq >&2 || return 1
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
+}
+
+python_found() {
+    for candidate in python3 python3.13 python3.12 python3.11; do
+        if command -v "$candidate" >/dev/null &&
+            "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            command -v "$candidate"; return
+        fi
+    done
+    say "error: no Python >= 3.11 found"; say "hint: install it, for example: apt-get install python3"; exit 1
+}
+
+# uv comes from PATH, else from PyPI into a folder of its own, with pip where there is one.
+uv_found() {
+    if command -v uv >/dev/null; then command -v uv; return; fi
+    local home="${XDG_CACHE_HOME:-$HOME/.cache}/steward/uv" python
+    if [ ! -x "$home/bin/uv" ]; then
+        python=$(python_found)
+        say "setup: fetching uv"
+        if "$python" -m venv "$home" >/dev/null 2>&1 || { apt_install python3-venv && "$python" -m venv --clear "$home"; }; then
+            "$home/bin/python" -m pip install -q --disable-pip-version-check uv >&2
+        elif "$python" -m pip --version >/dev/null 2>&1; then
+            "$python" -m pip install -q --disable-pip-version-check --target "$home" uv >&2
+        else
+            say "error: neither venv nor pip is available for $python"
+            say "hint: apt-get install python3-venv, then run again"; exit 1
+        fi
+    fi
+    echo "$home/bin/uv"
+}
+
+make_venv() {
+    local uv stamp
+    stamp=".venv/.installed-$(cat requirements.lock pyproject.toml | sha256sum | cut -c1-16)"
+    [ -e "$stamp" ] && return
+    uv=$(uv_found)
+    [ -x .venv/bin/python ] || "$uv" venv -q --python "$(python_found)" .venv
+    say "setup: installing the locked packages into .venv"
+    "$uv" pip sync -q --python .venv/bin/python --require-hashes requirements.lock
+    "$uv" pip install -q --python .venv/bin/python --no-deps -e .
+    rm -f .venv/.installed-*
+    touch "$stamp"
+}
+
+get_browser() {
+    command -v chromium >/dev/null && return
+    say "setup: installing Chromium for the browser tests"
+    apt_install chromium fonts-noto-cjk || say "SKIPPED: Chromium cannot be installed here, so the browser tests will be skipped"
+}
+
+case "${1:-}" in
+    venv) make_venv ;;
+    browser) get_browser ;;
+    *) say "usage: deploy/setup.sh venv|browser"; exit 2 ;;
+esac
