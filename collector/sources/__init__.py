@@ -1,0 +1,1 @@
+"""Where rows come from: exporters, the simulated fleet, replayed traces. One module per source."""
