@@ -1,0 +1,252 @@
+"""Rows on their way to a warehouse that comes and goes: in order, exactly once, bounded."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import AbstractContextManager
+
+import pyarrow as pa
+import pytest
+
+from collector import delivery as delivery_module
+from collector.backlog import Backlog, BacklogLimits
+from collector.batches import Batch
+from collector.delivery import Delivery, DeliveryWorker, Patience
+from steward.errors import AccessError, OwnedElsewhereError, StewardError, WarehouseError
+from steward.ids import BatchId
+from steward.ports import Warehouse
+from tests.support.collector_memory_warehouse import MemoryWarehouse, unreachable
+
+
+def numbers(*values: int) -> pa.Table:
+    return pa.table({"n": pa.array(values, pa.int64())})
+
+
+def stored(warehouse: MemoryWarehouse, table: str = "scrape") -> list[object]:
+    return [row["n"] for row in warehouse.rows(table)]
+
+
+def send(delivery: Delivery, *values: int, table: str = "scrape") -> bool:
+    delivery.offer([(table, numbers(*values))])
+    delivery.seal()
+    return delivery.deliver()
+
+
+def test_rows_of_many_targets_leave_in_one_batch_per_table() -> None:
+    warehouse = MemoryWarehouse()
+    delivery = Delivery(warehouse.open)
+    for n in range(5):
+        delivery.offer([("scrape", numbers(n)), ("device", numbers(n, -n))])
+    delivery.seal()
+    assert delivery.deliver()
+    assert [table for table, _ in warehouse.batches.values()] == ["device", "scrape"]
+    assert stored(warehouse) == [0, 1, 2, 3, 4]
+    assert warehouse.open_count == 1
+    assert delivery.tally.delivered_rows == {"scrape": 5, "device": 10}
+    assert delivery.waiting_rows == 0
+
+
+def test_nothing_to_deliver_opens_nothing() -> None:
+    warehouse = MemoryWarehouse()
+    delivery = Delivery(warehouse.open)
+    assert send(delivery)
+    assert warehouse.open_count == 0
+    assert warehouse.batches == {}
+
+
+def test_null_zero_and_a_column_that_only_some_have_survive() -> None:
+    warehouse = MemoryWarehouse()
+    delivery = Delivery(warehouse.open)
+    delivery.offer([("scrape", pa.table({"n": pa.array([0, None], pa.int64())}))])
+    delivery.offer([("scrape", pa.table({"n": pa.array([1], pa.int64()), "reason": ["x"]}))])
+    delivery.seal()
+    assert delivery.deliver()
+    assert warehouse.rows("scrape") == [
+        {"n": 0, "reason": None},
+        {"n": None, "reason": None},
+        {"n": 1, "reason": "x"},
+    ]
+
+
+@pytest.mark.parametrize("limit", [4, 5, 6])
+def test_a_batch_never_has_more_rows_than_the_limit(
+    limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery_module, "BATCH_ROW_LIMIT", limit)
+    warehouse = MemoryWarehouse()
+    assert send(Delivery(warehouse.open), *range(5))
+    assert [rows.num_rows for _, rows in warehouse.batches.values()] == (
+        [4, 1] if limit == 4 else [5]
+    )
+    assert stored(warehouse) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        unreachable(),
+        WarehouseError("the disk is full", hint="free some space"),
+        OwnedElsewhereError("owned by process 1", hint="stop it"),
+        AccessError("token unknown", hint="renew it"),
+    ],
+    ids=lambda failure: type(failure).__name__,
+)
+def test_rows_wait_in_order_while_the_warehouse_is_away(
+    failure: StewardError, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    warehouse = MemoryWarehouse()
+    delivery = Delivery(warehouse.open)
+    warehouse.away = failure
+    assert not send(delivery, 1)
+    assert not send(delivery, 2, 3)
+    assert delivery.waiting_rows == 3
+    assert delivery.failures_in_a_row == 2
+    warehouse.away = None
+    assert delivery.deliver()
+    assert stored(warehouse) == [1, 2, 3]
+    assert (delivery.waiting_rows, delivery.failures_in_a_row) == (0, 0)
+    assert delivery.tally.failed_tries == 2
+    warnings = [r.message for r in caplog.records if r.levelname == "WARNING"]
+    assert warnings == [f"warehouse is away, rows wait: {failure} ({failure.hint})"]
+    assert caplog.messages[-1] == "warehouse answers again after 2 tries"
+
+
+def test_a_batch_whose_answer_was_lost_is_stored_once() -> None:
+    warehouse = MemoryWarehouse()
+    delivery = Delivery(warehouse.open)
+    warehouse.lost_answers = 2
+    assert not send(delivery, 1, 2)
+    assert not delivery.deliver()
+    assert delivery.deliver()
+    assert stored(warehouse) == [1, 2]
+    assert delivery.tally.repeated_batches == 1
+    assert delivery.tally.delivered_rows == {"scrape": 2}
+
+
+def test_a_refused_batch_is_counted_and_does_not_block_the_next(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    warehouse = MemoryWarehouse()
+    warehouse.refused_tables = frozenset({"device"})
+    delivery = Delivery(warehouse.open)
+    delivery.offer([("device", numbers(1, 2)), ("scrape", numbers(3))])
+    delivery.seal()
+    assert delivery.deliver()
+    assert stored(warehouse) == [3]
+    assert delivery.tally.rejected_rows == {"device": 2}
+    assert caplog.messages == ["the warehouse refuses 2 rows of device: no such table 'device'"]
+
+
+@pytest.mark.parametrize(
+    ("row_limit", "kept"), [(7, [2, 3, 4, 5, 6, 7, 8]), (6, [4, 5, 6, 7, 8]), (5, [4, 5, 6, 7, 8])]
+)
+def test_a_full_backlog_gives_up_the_oldest_and_says_so(
+    row_limit: int, kept: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    warehouse = MemoryWarehouse()
+    delivery = Delivery(warehouse.open, limits=BacklogLimits(row_limit=row_limit))
+    warehouse.away = unreachable()
+    for values in ((0, 1), (2, 3), (4, 5, 6), (7, 8)):
+        assert not send(delivery, *values)
+    warehouse.away = None
+    assert delivery.deliver()
+    assert stored(warehouse) == kept
+    assert delivery.tally.dropped_rows == {"scrape": 9 - len(kept)}
+    assert "backlog is full: gave up the oldest 2 rows of scrape" in caplog.messages
+
+
+def batch(name: str, *values: int) -> Batch:
+    return Batch(batch_id=BatchId(name), table="scrape", rows=numbers(*values))
+
+
+@pytest.mark.parametrize(("limit_bytes", "given_up"), [(23, 1), (24, 0), (25, 0)])
+def test_the_backlog_is_bounded_in_memory_too(limit_bytes: int, given_up: int) -> None:
+    backlog = Backlog(BacklogLimits(memory_limit_bytes=limit_bytes))
+    assert backlog.add(batch("a", 1)) == []
+    dropped = backlog.add(batch("b", 2, 3))
+    assert [one.batch_id for one in dropped] == ["a"][:given_up]
+    assert backlog.memory_bytes == 24 - 8 * given_up
+    assert backlog.row_count == 3 - given_up
+
+
+def test_the_bulk_is_given_up_before_the_few_rows_that_are_said_once() -> None:
+    backlog = Backlog(BacklogLimits(row_limit=6))
+    device = Batch(batch_id=BatchId("d"), table="device", rows=numbers(1, 2))
+    for one in (device, batch("a", 1, 2), batch("b", 3, 4)):
+        assert backlog.add(one) == []
+    assert [one.batch_id for one in backlog.add(batch("c", 5))] == ["a"]
+    assert [one.batch_id for one in iter(backlog.take, None)] == ["d", "b", "c"]
+
+
+def test_a_batch_put_back_is_the_first_again_and_the_first_to_go() -> None:
+    backlog = Backlog(BacklogLimits(row_limit=3))
+    first = batch("a", 1)
+    backlog.add(first)
+    assert backlog.take() == first
+    backlog.add(batch("b", 2))
+    assert backlog.put_back(first) == []
+    assert backlog.take() == first
+    backlog.add(batch("c", 3, 4))
+    assert backlog.put_back(first) == [first]
+    assert [one.batch_id for one in iter(backlog.take, None)] == ["b", "c"]
+    assert (backlog.row_count, backlog.memory_bytes) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("failure_count", "delay_s"), [(1, 1), (2, 2), (5, 16), (6, 30), (7, 30), (5_000, 30)]
+)
+def test_patience_doubles_up_to_the_longest(failure_count: int, delay_s: float) -> None:
+    assert Patience().delay_s(failure_count) == delay_s
+
+
+QUICK = Patience(first_s=0.005, longest_s=0.02)
+
+
+def test_the_worker_delivers_when_asked_and_keeps_trying() -> None:
+    warehouse = MemoryWarehouse()
+    warehouse.away = unreachable()
+    delivery = Delivery(warehouse.open)
+    worker = DeliveryWorker(delivery, patience=QUICK)
+    delivery.offer([("scrape", numbers(1))])
+    worker.flush()
+    warehouse.away = None
+    warehouse.wait_for_rows("scrape", 1)
+    delivery.offer([("scrape", numbers(2))])
+    worker.flush()
+    warehouse.wait_for_rows("scrape", 2)
+    assert worker.stop(grace_s=10) == 0
+    assert stored(warehouse) == [1, 2]
+
+
+def test_stopping_delivers_what_was_only_offered() -> None:
+    warehouse = MemoryWarehouse()
+    delivery = Delivery(warehouse.open)
+    worker = DeliveryWorker(delivery, patience=QUICK)
+    delivery.offer([("scrape", numbers(1, 2))])
+    assert worker.stop(grace_s=10) == 0
+    assert stored(warehouse) == [1, 2]
+
+
+def test_stopping_gives_up_after_the_grace_and_tells_how_many_rows() -> None:
+    warehouse = MemoryWarehouse()
+    warehouse.away = unreachable()
+    delivery = Delivery(warehouse.open)
+    worker = DeliveryWorker(delivery, patience=QUICK)
+    delivery.offer([("scrape", numbers(1, 2))])
+    assert worker.stop(grace_s=0.1) == 2
+    assert delivery.tally.failed_tries > 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_failure_that_nobody_foresaw_is_not_silence() -> None:
+    def broken() -> AbstractContextManager[Warehouse]:
+        raise ZeroDivisionError
+
+    delivery = Delivery(broken)
+    worker = DeliveryWorker(delivery, patience=QUICK)
+    delivery.offer([("scrape", numbers(1))])
+    worker.flush()
+    assert worker.stop(grace_s=10) == 1
+    with pytest.raises(WarehouseError, match="has ended"):
+        worker.flush()
