@@ -1,0 +1,25 @@
+"""All reports by name: what each needs, and how it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from analytics.reports import devices, fragmentation, health, inventory, queue, utilization
+from analytics.reports.model import ReportDefinition
+
+REPORTS: Final[Mapping[str, ReportDefinition]] = MappingProxyType(
+    {
+        definition.name: definition
+        for definition in (
+            health.DEFINITION,
+            inventory.DEFINITION,
+            devices.DEFINITION,
+            utilization.DEFINITION,
+            queue.DEFINITION,
+            fragmentation.DEFINITION,
+        )
+    }
+)
+"""In the order a person would read them."""

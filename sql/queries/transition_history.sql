@@ -1,0 +1,32 @@
+-- purpose    lifecycle of the workloads that were not yet over when the period began
+-- grain      one row per observed transition before the period's end, repeats removed
+-- parameters $from_at timestamptz inclusive, $until_at timestamptz exclusive
+with over_before as (
+    select
+        cluster,
+        workload_uid
+    from workload_transition
+    where occurred_at < $until_at
+    group by cluster, workload_uid
+    having
+        max(occurred_at) < $from_at
+        and arg_max(transition, occurred_at) = 'finished'
+)
+
+select distinct
+    occurred_at,
+    workload_uid,
+    attempt,
+    transition,
+    reason
+from workload_transition
+where
+    occurred_at < $until_at
+    and not exists (
+        select 1
+        from over_before
+        where
+            over_before.cluster = workload_transition.cluster
+            and over_before.workload_uid = workload_transition.workload_uid
+    )
+order by workload_uid, attempt, occurred_at, transition, reason

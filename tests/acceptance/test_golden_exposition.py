@@ -1,0 +1,56 @@
+"""Real exporter texts through the command line: imported, kept, measured, reported."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MIB_BYTES = 1_048_576
+SLICED = "02_dcgm_a100_mig_3instances_active.prom"
+HELD_IDLE = "04_dcgm_a100_mig_idle_allocated.prom"
+EMPTY = "05b_dcgm_a100_mig_enabled_empty.prom"
+
+Rows = dict[str, list[dict[str, object]]]
+
+
+def steward(*arguments: str) -> str:
+    command = [sys.executable, "-m", "steward", *arguments]
+    ended = subprocess.run(command, check=True, capture_output=True, text=True, timeout=100)
+    return ended.stdout
+
+
+def devices(text: Path, data_dir: Path) -> Rows:
+    place = ("--data-dir", str(data_dir))
+    steward("import", "exposition", str(text), *place)
+    report = json.loads(steward("report", "devices", "--format", "json", *place))
+    return {table["key"]: table["records"] for table in report["tables"]}
+
+
+def test_three_instances_one_busy(test_data: Path, tmp_path: Path) -> None:
+    found = devices(test_data / "exposition" / SLICED, tmp_path)
+    (gpu,) = found["devices"]
+    assert gpu["power_w"] == 116.163
+    assert gpu["apparent_ratio"] == pytest.approx(0.142864, abs=5e-7)
+    assert gpu["configured_apparent_ratio"] == pytest.approx(0.250013, abs=5e-7)
+    assert gpu["effective_ratio"] == pytest.approx(0.115722, abs=5e-7)
+    assert gpu["dram_active_ratio"] == pytest.approx(0.081005, abs=5e-7)
+    assert gpu["memory_used_bytes"] == 4635 * MIB_BYTES
+    (busy,) = (row for row in found["instances"] if row["instance_id"] == 9)
+    assert busy["effective_ratio"] == pytest.approx(0.809982, abs=1e-6)
+
+
+def test_one_idle_instance(test_data: Path, tmp_path: Path) -> None:
+    (gpu,) = devices(test_data / "exposition" / HELD_IDLE, tmp_path)["devices"]
+    assert (gpu["power_w"], gpu["effective_ratio"]) == (75.69, 0.0)
+    assert gpu["unconfigured_ratio"] == pytest.approx(6 / 7)
+
+
+def test_mig_mode_without_instance(test_data: Path, tmp_path: Path) -> None:
+    (gpu,) = devices(test_data / "exposition" / EMPTY, tmp_path)["devices"]
+    assert gpu["power_w"] == 75.96
+    assert gpu["memory_used_bytes"] is None
+    assert gpu["apparent_ratio"] == pytest.approx(0.000033)
