@@ -1,0 +1,76 @@
+"""Stores what an import source yields: batch by batch, exactly once, with a count by table."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+
+from collector.batches import Batch
+from steward.errors import InputError
+from steward.ports import Reader, Writer
+
+_LABELS: Final = """
+    select distinct source, cluster, labels_json
+    from node
+    where labels_json is not null
+    order by source, cluster, labels_json
+"""
+
+
+@dataclass(slots=True, kw_only=True)
+class ImportTally:
+    """What became of an import's batches."""
+
+    stored_rows: Counter[str] = field(default_factory=Counter)
+    repeated_rows: Counter[str] = field(default_factory=Counter)
+    """Rows of batches that the warehouse already had."""
+
+    @property
+    def is_repeat(self) -> bool:
+        """Tell whether there was something to import and all of it was there before."""
+        return not self.stored_rows and bool(self.repeated_rows)
+
+
+def store(
+    writer: Writer, batches: Iterable[Batch], *, on_batch: Callable[[Batch], None]
+) -> ImportTally:
+    """Append all batches in order; tell ``on_batch`` after each.
+
+    An import that was cut short goes on where it stopped when it is repeated.
+    """
+    tally = ImportTally()
+    for batch in batches:
+        receipt = writer.append(batch.table, batch.rows, batch_id=batch.batch_id)
+        counter = tally.repeated_rows if receipt.is_repeat else tally.stored_rows
+        counter[batch.table] += receipt.row_count
+        on_batch(batch)
+    return tally
+
+
+def stored_identities(reader: Reader, *, source: str, label: str, cluster: str) -> list[str]:
+    """Return the identities of earlier imports of this source into this cluster, ascending."""
+    rows = pa.table(reader.sql(_LABELS)).to_pylist()
+    identities = {
+        json.loads(row["labels_json"]).get(label)
+        for row in rows
+        if row["source"] == source and row["cluster"] == cluster
+    }
+    return sorted(each for each in identities if each is not None)
+
+
+def refuse_other_identity(earlier: Iterable[str], identity: str, *, what: str) -> None:
+    """Raise InputError where the warehouse holds another import of the same kind.
+
+    Two fleets or traces under the same names would be added up as if they were one.
+    """
+    others = [each for each in earlier if each != identity]
+    if others:
+        raise InputError(
+            f"the warehouse already holds another {what}: {others[0]}",
+            hint="import into another folder with --data-dir; nothing was stored",
+        )
