@@ -1,0 +1,61 @@
+"""English words, by key; the same keys as every other language."""
+
+from __future__ import annotations
+
+from typing import Final
+
+TEXTS: Final[dict[str, str]] = {
+    "report.period": "Period",
+    "report.figure": "Figure",
+    "report.value": "Value",
+    "report.coverage": "Coverage",
+    "report.findings": "Needs attention",
+    "report.no_rows": "No rows in this period.",
+    "report.more_rows": "{count} more rows; all of them with --table {table}",
+    "report.rows": "Rows",
+    "report.footer": (
+        "Made by Steward. Coverage is the share of device time or rows that was known; "
+        "a dash marks a value that could not be measured."
+    ),
+    "page.overview": "Overview",
+    "page.measuring": "Measuring\u2026",
+    "page.reports": "Reports",
+    "filter.period": "Period",
+    "filter.language": "Language",
+    "filter.all": "All data",
+    "filter.24h": "24 hours",
+    "filter.7d": "7 days",
+    "filter.14d": "14 days",
+    "filter.30d": "30 days",
+    "overview.data_to": "data to",
+    "overview.hours": "Where GPU-hours went",
+    "overview.rows": "Show the rows",
+    "overview.tenants": "By tenant",
+    "overview.no_findings": "Nothing stands out in this period.",
+    "overview.waiting_and_idle": "Waiting beside idle",
+    "overview.waiting": "GPUs asked for, waiting",
+    "overview.idle": "GPUs idle or free",
+    "overview.more": "All figures and rows",
+    "reports.which": "Report",
+    "empty.title": "The warehouse holds no rows yet.",
+    "empty.next": "Bring some in: a simulated fleet, or what your exporters say.",
+    "leaf.effective": "Effective (measured)",
+    "leaf.effective_estimated": "Effective (estimated)",
+    "leaf.ineffective": "Active, ineffective",
+    "leaf.idle": "Held idle",
+    "leaf.unknown": "Unknown",
+    "leaf.unallocated": "Free",
+    "leaf.unconfigured": "MIG unconfigured",
+    "leaf.down": "Down",
+    "figure.capacity_gpu_hours": "Capacity",
+    "figure.apparent_ratio": "Apparent utilisation",
+    "figure.effective_ratio": "Effective utilisation",
+    "figure.allocated_idle_gpu_hours": "Held idle",
+    "figure.wait_p90_s": "Queue wait p90",
+    "figure.fragmentation_ratio": "Fragmented of idle",
+    "column.tenant_id": "Tenant",
+    "column.wall_gpu_hours": "Held",
+    "column.effective_share_ratio": "Effective share",
+    "column.idle_gpu_hours": "Held idle",
+    "column.coverage_ratio": "Coverage",
+}

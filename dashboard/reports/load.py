@@ -1,0 +1,134 @@
+"""From stored rows to a report: the period people ask for, the named queries, the pure function."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+import polars as pl
+
+from analytics.reports.model import Report, ReportDefinition
+from steward.errors import InputError, UsageError
+from steward.period import Period
+from steward.ports import ArrowTable, Parameter, Reader
+
+LAST_UNITS: Final = {
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+}
+TICK: Final = timedelta(microseconds=1)
+"""The resolution of stored instants: the newest row lies inside a period that ends a tick later."""
+
+
+def report(reader: Reader, definition: ReportDefinition, period: Period) -> Report:
+    """Return the report over the period.
+
+    Raises:
+        QueryError: a named query is missing or does not fit.
+        WarehouseError: the warehouse cannot serve.
+    """
+    parameters: Mapping[str, Parameter] = {
+        "from_at": period.from_at,
+        "until_at": period.until_at,
+    }
+    frames = {name: frame(reader.query(name, parameters)) for name in definition.inputs}
+    return definition.build(frames, period)
+
+
+def data_extent(reader: Reader) -> Period | None:
+    """Return the period that all stored rows lie in, or None where there are none."""
+    row = frame(reader.query("data_extent")).row(0, named=True)
+    first_at, last_at = row["first_at"], row["last_at"]
+    if first_at is None or last_at is None:
+        return None
+    return Period(first_at, last_at + TICK)
+
+
+def required_extent(reader: Reader) -> Period:
+    """Return the period that all stored rows lie in.
+
+    Raises:
+        InputError: the warehouse holds no rows yet.
+    """
+    extent = data_extent(reader)
+    if extent is None:
+        raise InputError(
+            "the warehouse holds no rows yet",
+            hint="bring some in: `steward import simulated`, `steward import openb ...` "
+            "or `steward collect --scrape URL`",
+        )
+    return extent
+
+
+def chosen_period(
+    extent: Period,
+    *,
+    last: str | None = None,
+    from_at: str | None = None,
+    until_at: str | None = None,
+) -> Period:
+    """Return the period asked for; what was left open is filled from the stored rows' extent.
+
+    Args:
+        extent: the period that all stored rows lie in.
+        last: a length such as ``7d``, counted back from the end.
+        from_at: ISO 8601 with a zone, inclusive.
+        until_at: ISO 8601 with a zone, exclusive; by default just past the newest row.
+
+    Raises:
+        UsageError: the words are not a period, or contradict each other.
+    """
+    if last is not None and from_at is not None:
+        raise UsageError(
+            "--last and --from both say where the period starts", hint="give one of the two"
+        )
+    end = extent.until_at if until_at is None else instant(until_at, option="--until")
+    if last is not None:
+        return Period.before(end, length(last))
+    start = extent.from_at if from_at is None else instant(from_at, option="--from")
+    return Period(start, end)
+
+
+def length(text: str) -> timedelta:
+    """Return the length that ``7d``, ``12h``, ``30m`` or ``2w`` names.
+
+    Raises:
+        UsageError: the text names none.
+    """
+    match = re.fullmatch(r"([0-9]{1,6})([mhdw])", text.strip())
+    if match is None or int(match[1]) == 0:
+        raise UsageError(
+            f"--last {text!r} is not a length of time",
+            hint="use a number with m, h, d or w, for example --last 7d",
+        )
+    return int(match[1]) * LAST_UNITS[match[2]]
+
+
+def instant(text: str, *, option: str) -> datetime:
+    """Return the aware instant that the ISO 8601 text names.
+
+    Raises:
+        UsageError: the text is not ISO 8601, or has no time zone.
+    """
+    try:
+        at = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise UsageError(
+            f"{option} {text!r} is not an ISO 8601 instant",
+            hint=f"for example {option} 2026-05-01T00:00:00Z",
+        ) from error
+    if at.tzinfo is None:
+        raise UsageError(
+            f"{option} {text!r} has no time zone",
+            hint=f"add one, for example {option} 2026-05-01T00:00:00Z",
+        )
+    return at
+
+
+def frame(table: ArrowTable) -> pl.DataFrame:
+    """Return an Arrow table as a Polars frame, without copying where the types allow it."""
+    return pl.DataFrame(table)
