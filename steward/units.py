@@ -1,0 +1,21 @@
+"""Units: the factors between what vendors print and the base units that rooms exchange.
+
+Inside Steward there are bytes, hertz, watts, joules, seconds and ratios 0..1 only. Percent, MiB,
+MHz and mJ exist where data enters (``collector.normalize``) and where people read.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+PERCENT: Final = 0.01
+MIB_BYTES: Final = 1_048_576
+MB_BYTES: Final = 1_000_000
+MHZ_HZ: Final = 1_000_000
+MILLI: Final = 0.001
+MICROS_PER_SECOND: Final = 1_000_000
+SECONDS_PER_MINUTE: Final = 60
+SECONDS_PER_HOUR: Final = 3_600
+SECONDS_PER_DAY: Final = 86_400
+GPU_MILLI: Final = 1_000
+"""Milli-GPU in one GPU: the share in which openb and FGD count."""
