@@ -1,0 +1,135 @@
+"""The remote warehouse: the same protocol as the embedded one, over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+import httpx
+import pyarrow as pa
+
+from sql import wire
+from sql.rows import arrow_table
+from steward.errors import SettingsError, UnreachableError, WarehouseError
+from steward.ids import BatchId
+from steward.ports import AppendReceipt, ArrowTable, Parameter
+
+CONNECT_TIMEOUT_S: Final = 5.0
+ANSWER_TIMEOUT_S: Final = 300.0
+"""Longer than any statement may run: the server is the one to stop it."""
+
+
+def connect(url: str, token: str | None = None) -> RemoteWarehouse:
+    """Return the warehouse at this address; nothing is sent yet.
+
+    Args:
+        url: ``http://host:port`` of a running ``steward warehouse``.
+        token: bearer token, where the server wants one.
+
+    Raises:
+        SettingsError: the address is none.
+    """
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    timeout = httpx.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+    try:
+        client = httpx.Client(base_url=url, headers=headers, timeout=timeout, trust_env=False)
+    except (httpx.InvalidURL, ValueError) as error:
+        raise SettingsError(
+            f"warehouse.url {url!r} is no address: {error}", hint="write http://127.0.0.1:8420"
+        ) from error
+    return RemoteWarehouse(client, url=url)
+
+
+class RemoteWarehouse:
+    """Both directions of the warehouse port, and what the server offers beyond it."""
+
+    def __init__(self, client: httpx.Client, *, url: str) -> None:
+        """Keep the client; ``connect`` is the door."""
+        self._client = client
+        self._url = url
+
+    def query(self, name: str, parameters: Mapping[str, Parameter] | None = None) -> pa.Table:
+        """Return the rows of a named query."""
+        content = {key: _plain(value) for key, value in (parameters or {}).items()}
+        return self._rows(f"/v1/query/{name}", content)
+
+    def sql(self, statement: str, *, row_limit: int | None = None) -> pa.Table:
+        """Return the rows of one read-only statement."""
+        return self._rows("/v1/sql", {"statement": statement, "row_limit": row_limit})
+
+    def append(self, table: str, rows: ArrowTable, *, batch_id: BatchId) -> AppendReceipt:
+        """Store all rows or none, once per batch id; safe to repeat after any failure."""
+        answer = self._ask(
+            "POST",
+            f"/v1/append/{table}",
+            content=wire.to_arrow(arrow_table(rows)),
+            headers={"Content-Type": wire.ARROW, "Steward-Batch-Id": batch_id},
+        )
+        fields = answer.json()
+        return AppendReceipt(
+            batch_id=BatchId(fields["batch_id"]),
+            table=fields["table"],
+            row_count=fields["row_count"],
+            is_repeat=fields["is_repeat"],
+        )
+
+    def describe(self) -> dict[str, object]:
+        """Return the tables, named queries and state tables of the server."""
+        return dict(self._ask("GET", "/v1/tables").json())
+
+    def state_rows(self, table: str) -> list[dict[str, object]]:
+        """Return the newest rows of a state table, newest first."""
+        return list(self._ask("GET", f"/v1/state/{table}").json()["rows"])
+
+    def state_insert(self, table: str, row: Mapping[str, object]) -> dict[str, object]:
+        """Insert one row into a state table and return it as stored."""
+        answer = self._ask("POST", f"/v1/state/{table}", content=json.dumps(row).encode())
+        return dict(answer.json()["row"])
+
+    def backup(self, destination: str) -> dict[str, object]:
+        """Let the server write a backup into a new folder on its machine."""
+        content = json.dumps({"destination": destination}).encode()
+        return dict(self._ask("POST", "/v1/admin/backup", content=content).json())
+
+    def is_ready(self) -> bool:
+        """Tell whether a warehouse answers at the address."""
+        try:
+            return bool(self._ask("GET", "/ready").json() == {"status": "ready"})
+        except (WarehouseError, ValueError):
+            return False
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def _rows(self, path: str, content: Mapping[str, object]) -> pa.Table:
+        answer = self._ask(
+            "POST", path, content=json.dumps(content).encode(), headers={"Accept": wire.ARROW}
+        )
+        return wire.from_arrow(answer.content)
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
+        try:
+            answer = self._client.request(method, path, content=content, headers=headers)
+        except httpx.TransportError as error:
+            raise UnreachableError(
+                f"no answer from the warehouse at {self._url}: {error}",
+                hint="start it with `steward warehouse`, or correct warehouse.url; "
+                "an append may be repeated with the same batch id",
+            ) from error
+        if answer.is_success:
+            return answer
+        raise wire.error_from_json(answer.content, status=answer.status_code)
+
+
+def _plain(value: Parameter) -> object:
+    return value.isoformat() if isinstance(value, datetime) else value
