@@ -1,8 +1,9 @@
 """Appends through the owner process while three reader processes ask, in one run with a baseline.
 
-Prints rows appended per second (saturated, and at a steady pace), latencies of appends and
-readers, errors, torn reads, bytes per stored sample; and the baseline that needs no owner:
-open, write, close for each batch. Takes about 40 s.
+Prints rows appended per second (steady, saturated with scrape-sized batches, saturated with
+batches of one DuckDB row group as a bulk writer sends them), latencies of appends and readers,
+errors, torn reads, bytes per stored sample; and the baseline that needs no owner: open, write,
+close for each batch, with the same table and no readers. Takes about 70 s.
 """
 
 from __future__ import annotations
@@ -28,13 +29,28 @@ from sql.ownership import read_card
 from steward.errors import StewardError
 from steward.ids import BatchId
 
-BATCH_ROWS = 8_000
+SCRAPE_ROWS = 8_000
+"""One scrape of 1,000 nodes of 8 GPUs."""
+ROW_GROUP_ROWS = 122_880
+"""DuckDB's unit of storage: whole ones go straight into the file, past the write-ahead log."""
 SCRAPE_INTERVAL_S = 15
-PHASE_S = 12.0
+PHASE_S = 10.0
 BASELINE_S = 6.0
 STEADY_INTERVAL_S = 1.0
 READER_PAUSE_S = 0.25
 READER_COUNT = 3
+PACES = (
+    (STEADY_INTERVAL_S, SCRAPE_ROWS),
+    (STEADY_INTERVAL_S / 4, SCRAPE_ROWS // 4),
+    (0.0, SCRAPE_ROWS),
+    (0.0, ROW_GROUP_ROWS),
+)
+TABLE_SQL = next(
+    statement
+    for path in sorted((Path(__file__).parents[1] / "sql/migrations/warehouse").glob("*.sql"))
+    for statement in path.read_text(encoding="utf-8").split(";")
+    if "create table device_sample" in statement
+)
 START_AT = datetime(2026, 5, 1, tzinfo=UTC)
 DASHBOARD = """
 select
@@ -49,34 +65,37 @@ group by bucket_at, node
 order by bucket_at, node
 limit 2000
 """
-TORN = f"""
+TORN = """
 select count(*) as torn_count
 from (
-    select sampled_at from device_sample
+    select namespace, container from device_sample
     where sampled_at >= (select max(sampled_at) - interval 5 minute from device_sample)
-    group by sampled_at having count(*) % {BATCH_ROWS} <> 0
+    group by namespace, container having count(*) <> container::integer
 )
-"""  # noqa: S608  # a constant
+"""
+"""Batches of which a reader sees a part; each row names its batch and the batch's row count."""
 
 
-def batch(number: int) -> pa.Table:
-    """Return one scrape of 1,000 nodes of 8 GPUs, with a dozen measurements."""
+def batch(number: int, row_count: int = SCRAPE_ROWS) -> pa.Table:
+    """Return the rows of 8-GPU nodes, with a dozen measurements."""
     draw = np.random.default_rng(number)
-    gpus = range(BATCH_ROWS)
+    gpus = range(row_count)
     at = START_AT + timedelta(seconds=number * SCRAPE_INTERVAL_S)
     columns: dict[str, object] = {
-        "sampled_at": pa.array([at] * BATCH_ROWS, pa.timestamp("us", tz="UTC")),
-        "cluster": ["c"] * BATCH_ROWS,
+        "sampled_at": pa.array([at] * row_count, pa.timestamp("us", tz="UTC")),
+        "cluster": ["c"] * row_count,
+        "namespace": [str(number)] * row_count,
+        "container": [str(row_count)] * row_count,
         "node": [f"node-{gpu // 8:04d}" for gpu in gpus],
         "device_uuid": [f"GPU-{gpu:08x}-0000-4000-8000-000000000000" for gpu in gpus],
-        "source": ["dcgm"] * BATCH_ROWS,
+        "source": ["dcgm"] * row_count,
     }
     for name in ("busy_ratio", "sm_active_ratio", "tensor_active_ratio", "dram_active_ratio"):
-        columns[name] = draw.random(BATCH_ROWS).round(3)
+        columns[name] = draw.random(row_count).round(3)
     for name in ("power_w", "energy_j", "temperature_celsius", "memory_temperature_celsius"):
-        columns[name] = (draw.random(BATCH_ROWS) * 700).round(1)
+        columns[name] = (draw.random(row_count) * 700).round(1)
     for name in ("memory_used_bytes", "memory_free_bytes"):
-        columns[name] = draw.integers(0, 81_920, BATCH_ROWS) * 1_048_576
+        columns[name] = draw.integers(0, 81_920, row_count) * 1_048_576
     return pa.table(columns)
 
 
@@ -117,22 +136,27 @@ def readers(url: str) -> Iterator[list[tuple[list[float], int, int]]]:
         worker.join()
 
 
+def dated(rows: pa.Table, number: int) -> pa.Table:
+    """Return the rows as those of another batch."""
+    at = START_AT + timedelta(seconds=number * SCRAPE_INTERVAL_S)
+    dates = pa.repeat(pa.scalar(at, pa.timestamp("us", "UTC")), rows.num_rows)
+    marks = pa.repeat(pa.scalar(str(number)), rows.num_rows)
+    dated_rows = rows.set_column(0, "sampled_at", dates)
+    return dated_rows.set_column(rows.column_names.index("namespace"), "namespace", marks)
+
+
 def append(
-    warehouse: RemoteWarehouse, *, first: int, interval_s: float
+    warehouse: RemoteWarehouse, *, first: int, interval_s: float, row_count: int
 ) -> tuple[int, float, list[float]]:
     """Append for a while; return batches, elapsed seconds and latencies."""
     latencies: list[float] = []
-    prepared = [batch(number) for number in range(8)]
+    prepared = [batch(number, row_count) for number in range(3)]
     began_s = time.perf_counter()
     while (elapsed_s := time.perf_counter() - began_s) < PHASE_S:
         if len(latencies) * interval_s > elapsed_s:
             time.sleep(len(latencies) * interval_s - elapsed_s)
         number = first + len(latencies)
-        at = pa.array(
-            [START_AT + timedelta(seconds=number * SCRAPE_INTERVAL_S)] * BATCH_ROWS,
-            pa.timestamp("us", "UTC"),
-        )
-        rows = prepared[number % 8].set_column(0, "sampled_at", at)
+        rows = dated(prepared[number % len(prepared)], number)
         started_s = time.perf_counter()
         warehouse.append("device_sample", rows, batch_id=BatchId(f"b{number}"))
         latencies.append(time.perf_counter() - started_s)
@@ -145,16 +169,21 @@ def spread(latencies: list[float]) -> str:
     return f"p50 {cuts[9] * 1000:.1f} ms, p95 {cuts[18] * 1000:.1f} ms (n={len(latencies)})"
 
 
-def phase(warehouse: RemoteWarehouse, url: str, *, first: int, interval_s: float) -> int:
-    """Measure one pace and print it; return the number of the next batch."""
+def phase(
+    warehouse: RemoteWarehouse, url: str, *, first: int, interval_s: float, row_count: int
+) -> int:
+    """Measure one pace and print it; return the number of batches."""
     with readers(url) as found:
-        count, elapsed_s, latencies = append(warehouse, first=first, interval_s=interval_s)
+        count, elapsed_s, latencies = append(
+            warehouse, first=first, interval_s=interval_s, row_count=row_count
+        )
     pace = "saturated" if interval_s == 0 else f"steady, one batch per {interval_s:g} s"
-    print(f"{pace}: {count * BATCH_ROWS / elapsed_s:,.0f} rows/s; append {spread(latencies)}")
+    print(f"{pace}, batches of {row_count:,} rows: {count * row_count / elapsed_s:,.0f} rows/s; "
+          f"append {spread(latencies)}")  # fmt: skip
     print(f"  readers {spread([took for result in found for took in result[0]])}, "
           f"errors {sum(result[1] for result in found)}, "
           f"torn reads {sum(result[2] for result in found)}")  # fmt: skip
-    return first + count
+    return count
 
 
 def baseline() -> None:
@@ -165,15 +194,17 @@ def baseline() -> None:
         names = ", ".join(rows.column_names)
         with duckdb.connect(file) as connection:
             connection.register("incoming", rows)
-            connection.execute("create table device_sample as select * from incoming limit 0")
+            connection.execute(TABLE_SQL)
         count, began_s = 0, time.perf_counter()
         while time.perf_counter() - began_s < BASELINE_S:
             with duckdb.connect(file) as connection:
                 connection.register("incoming", rows)
-                connection.execute(f"insert into device_sample select {names} from incoming")  # noqa: S608
+                connection.execute(
+                    f"insert into device_sample ({names}) select {names} from incoming"  # noqa: S608  # constants
+                )
             count += 1
-        pace = count * BATCH_ROWS / (time.perf_counter() - began_s)
-        print(f"baseline, open-write-close for each batch, no readers: {pace:,.0f} rows/s")
+        pace = count * SCRAPE_ROWS / (time.perf_counter() - began_s)
+        print(f"baseline, open-write-close for each scrape, no readers: {pace:,.0f} rows/s")
 
 
 def main() -> None:
@@ -185,11 +216,19 @@ def main() -> None:
             while (card := read_card(data_dir)) is None:
                 time.sleep(0.05)
             with closing(connect(card.url)) as warehouse:
-                number = phase(warehouse, card.url, first=0, interval_s=STEADY_INTERVAL_S)
-                number = phase(warehouse, card.url, first=number, interval_s=0)
+                batch_count = row_total = 0
+                for interval_s, row_count in PACES:
+                    count = phase(
+                        warehouse,
+                        card.url,
+                        first=batch_count,
+                        interval_s=interval_s,
+                        row_count=row_count,
+                    )
+                    batch_count, row_total = batch_count + count, row_total + count * row_count
             owner.terminate()
         stored_bytes = (data_dir / "warehouse.duckdb").stat().st_size
-        print(f"bytes per stored sample: {stored_bytes / (number * BATCH_ROWS):.1f}")
+        print(f"bytes per stored sample: {stored_bytes / row_total:.1f} ({row_total:,} rows)")
     baseline()
 
 

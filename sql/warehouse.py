@@ -91,13 +91,14 @@ class EmbeddedWarehouse:
         except duckdb.Error as error:
             raise failure(error, path=self._path) from error
         self._batches.add(batch_id)
+        self.engine.count_appended(rows.num_rows)
 
     def _insert(self, rows: pa.Table, *, table: str, batch_id: BatchId) -> None:
         cursor = self.engine.writing_cursor
         columns = ", ".join(f'"{name}"' for name in rows.column_names)
         cursor.execute("begin transaction")
         try:
-            cursor.register("incoming_rows", rows)
+            cursor.register("incoming_rows", rows.to_reader())
             cursor.execute(
                 f'insert into "{table}" ({columns}) select {columns} from incoming_rows'  # noqa: S608  # names come from the catalog
             )

@@ -2,13 +2,25 @@
 -- grain      one row
 -- parameters none
 with extent as (
-    select min(sampled_at) as first_at, max(sampled_at) as last_at from device_sample
+    select
+        min(sampled_at) as first_at,
+        max(sampled_at) as last_at
+    from device_sample
     union all
-    select min(occurred_at) as first_at, max(occurred_at) as last_at from workload_transition
+    select
+        min(occurred_at) as first_at,
+        max(occurred_at) as last_at
+    from workload_transition
     union all
-    select min(observed_at) as first_at, max(observed_at) as last_at from node
+    select
+        min(observed_at) as first_at,
+        max(observed_at) as last_at
+    from node
     union all
-    select min(observed_at) as first_at, max(observed_at) as last_at from device
+    select
+        min(observed_at) as first_at,
+        max(observed_at) as last_at
+    from device
 )
 
 select

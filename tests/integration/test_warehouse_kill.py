@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 import sys
 import threading
@@ -21,7 +22,7 @@ ROUND_COUNT = 10
 BATCH_ROWS = 1_000
 ACKNOWLEDGED_COUNT = 5
 RESTART_LIMIT_S = 2.0
-"""For the quickest of the restarts: others may share the machine with the tests."""
+"""From the start of the process to its first answer, for the median of the restarts."""
 WRITER = """
 import sys
 from sql.client import connect
@@ -103,4 +104,4 @@ def test_what_was_acknowledged_survives_ten_kills(tmp_path: Path) -> None:
     assert len(acknowledged) >= ROUND_COUNT * 2 * ACKNOWLEDGED_COUNT
     assert total[0]["row_count"] == sum(row["row_count"] for row in rows)
     assert {row["row_count"] for row in rows} == {BATCH_ROWS}
-    assert min(restarts_s[1:]) < RESTART_LIMIT_S
+    assert statistics.median(restarts_s[1:]) < RESTART_LIMIT_S
