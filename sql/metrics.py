@@ -52,16 +52,18 @@ class ServerMetrics:
             "steward_warehouse_build_info", "Always 1.", ["version"], registry=self.registry
         )
         self._build.labels(__version__).set(1)
-        self._size = Gauge(
+        self._tell_sizes(data_dir)
+
+    def _tell_sizes(self, data_dir: Path) -> None:
+        size = Gauge(
             "steward_warehouse_file_bytes",
             "Size of the warehouse's files, by part: file, write_ahead_log.",
             ["part"],
             registry=self.registry,
         )
-        file = data_dir / WAREHOUSE_FILE
-        self._size.labels("file").set_function(lambda: size_bytes(file))
-        wal = data_dir / f"{WAREHOUSE_FILE}.wal"
-        self._size.labels("write_ahead_log").set_function(lambda: size_bytes(wal))
+        file, wal = data_dir / WAREHOUSE_FILE, data_dir / f"{WAREHOUSE_FILE}.wal"
+        size.labels("file").set_function(lambda: size_bytes(file))
+        size.labels("write_ahead_log").set_function(lambda: size_bytes(wal))
 
     def count_receipt(self, receipt: AppendReceipt) -> None:
         """Count an acknowledged batch."""
