@@ -34,6 +34,7 @@ def free_capacity(inputs: Inputs, workloads: pl.DataFrame, period: Period) -> pl
         one row per node with usable devices, ascending
             cluster, node, gpu_model str | null, gpu_count i64, gpu_free_milli list[f64] (one per
             usable device), idle_milli f64, whole_idle_count i64, cpu_free_milli f64 | null
+            (null: the node's CPU or that of a holder is unknown)
         Lost or absent devices and cordoned nodes offer nothing and are left out. Work without
         GPUs is seen only where allocations are recorded for it.
     """
@@ -54,12 +55,13 @@ def free_capacity(inputs: Inputs, workloads: pl.DataFrame, period: Period) -> pl
         )
     )
     cpus = current_nodes(inputs.nodes).select(*_NODE, "cpu_milli")
-    left = (pl.col("cpu_milli") - pl.col("cpu_taken_milli").fill_null(0.0)).clip(lower_bound=0)
+    taken_milli = pl.when(pl.col("is_held")).then("cpu_taken_milli").otherwise(0.0)
+    left = (pl.col("cpu_milli") - taken_milli).clip(lower_bound=0)
     return (
         by_node.join(cpus, on=_NODE, how="left")
         .join(_cpu_taken(held, workloads), on=_NODE, how="left")
         .with_columns(cpu_free_milli=left)
-        .drop("cpu_milli", "cpu_taken_milli")
+        .drop("cpu_milli", "cpu_taken_milli", "is_held")
         .sort(_NODE)
     )
 
@@ -78,12 +80,23 @@ def _usable_devices(inputs: Inputs, period: Period) -> pl.DataFrame:
 
 
 def _cpu_taken(held: pl.DataFrame, workloads: pl.DataFrame) -> pl.DataFrame:
-    """Split each workload's CPU over its nodes by the GPU share it holds there."""
+    """Split each workload's CPU over its nodes by the GPU share it holds there.
+
+    Returns:
+        one row per node with holders: cluster, node, cpu_taken_milli f64 | null (null: a holder's
+        CPU is unknown), is_held bool (true)
+    """
     shares = held.group_by("workload_uid", *_NODE).agg(share=pl.col("gpu_share_ratio").sum())
-    part = pl.col("share") / pl.col("share").sum().over("workload_uid")
+    workload = ["cluster", "workload_uid"]
+    part = pl.col("share") / pl.col("share").sum().over(workload)
     return (
-        shares.join(workloads.select("workload_uid", "cpu_milli"), on="workload_uid")
+        shares.join(workloads.select(*workload, "cpu_milli"), on=workload, how="left")
         .with_columns(cpu_part=pl.col("cpu_milli") * part)
         .group_by(_NODE)
-        .agg(cpu_taken_milli=pl.col("cpu_part").sum())
+        .agg(
+            cpu_taken_milli=pl.when(pl.col("cpu_part").is_not_null().all()).then(
+                pl.col("cpu_part").sum()
+            ),
+            is_held=pl.lit(value=True),
+        )
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-_UNKNOWN_NODE = ("cluster", "node")
+_NODE = ("cluster", "node")
 
 
 def current_devices(devices: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:
@@ -23,7 +23,7 @@ def current_devices(devices: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:
             is_board=is_board, memory_total_bytes=pl.when(is_board).then("memory_total_bytes")
         )
         .sort("is_board", "observed_at")
-        .unique("device_uuid", keep="last", maintain_order=True)
+        .unique(["cluster", "device_uuid"], keep="last", maintain_order=True)
     )
     models = current_nodes(nodes).select("cluster", "node", "gpu_model")
     return (
@@ -44,7 +44,7 @@ def current_instances(devices: pl.DataFrame) -> pl.DataFrame:
     return (
         devices.filter(pl.col("instance_id").is_not_null())
         .sort("observed_at")
-        .unique(["device_uuid", "instance_id"], keep="last", maintain_order=True)
+        .unique(["cluster", "device_uuid", "instance_id"], keep="last", maintain_order=True)
         .filter("is_present")
         .select("device_uuid", "instance_id", "mig_profile", "sm_share_ratio", "memory_share_ratio")
         .sort("device_uuid", "instance_id")
@@ -55,7 +55,7 @@ def current_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
     """Return nodes as last seen: one row per node, ascending, with their columns."""
     return (
         nodes.sort("observed_at")
-        .unique(list(_UNKNOWN_NODE), keep="last", maintain_order=True)
+        .unique(list(_NODE), keep="last", maintain_order=True)
         .sort("cluster", "node")
     )
 

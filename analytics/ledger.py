@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from analytics.segments import Segments
+from analytics.tiers import TIER_PIPES
 from steward.units import MICROS_PER_SECOND, SECONDS_PER_HOUR
 
 CLASSES: Final = (
@@ -77,7 +78,7 @@ def _wall() -> pl.Expr:
 
 def _by_class(observed: pl.DataFrame) -> pl.DataFrame:
     effective = pl.col("active_effective_s") / SECONDS_PER_HOUR
-    is_measured = pl.col("tier") == 1
+    is_measured = pl.col("tier") == TIER_PIPES
     return observed.group_by("slice_id").agg(
         effective_gpu_hours=effective.filter(is_measured).sum(),
         effective_estimated_gpu_hours=effective.filter(~is_measured).sum(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import polars as pl
@@ -22,12 +23,14 @@ _NEEDED = (
 )  # fmt: skip
 
 
+_NUMBERED = ("device_key", "instance_id")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
     """What telemetry saw.
 
-    ``by_slice``: rows of ``observations``; ``resting``: rows of ``pieces`` in which a device that
-    was held did nothing or looked stuck, with the columns that spells are made of.
+    ``by_slice``: rows of ``observations``; ``resting``: rows of ``stretches`` of held devices.
     """
 
     by_slice: pl.DataFrame
@@ -42,37 +45,37 @@ def observe(samples: pl.DataFrame, segments: Segments, period: Period) -> Observ
         segments: the device-time they fall into.
         period: the span reported.
     """
-    batch_count = max(1, -(-samples.height // BATCH_ROW_COUNT))
-    step = max(1, -(-segments.series.height // batch_count))
     held = segments.holders.select("slice_id").unique()
     sums, resting = [], []
-    for batch in segments.series.iter_slices(step):
-        cut = pieces(samples, segments, period, series=batch)
+    for batch in _batches(samples, segments.series):
+        cut = pieces(batch, segments, period)
         sums.append(observations(cut))
-        rest = cut.filter(pl.col("is_idle") | pl.col("is_stuck")).join(
-            held, on="slice_id", how="semi"
-        )
-        resting.append(
-            rest.select(
-                "slice_id", "start_us", "end_us", "memory_used_bytes", "is_idle", "is_stuck"
-            )
-        )
-    if not sums:
-        cut = pieces(samples, segments, period, series=segments.series)
-        return Observed(by_slice=observations(cut), resting=cut)
+        resting.append(stretches(cut.join(held, on="slice_id", how="semi")))
     return Observed(by_slice=pl.concat(sums).sort("slice_id", "tier"), resting=pl.concat(resting))
 
 
-def pieces(
-    samples: pl.DataFrame, segments: Segments, period: Period, *, series: pl.DataFrame
-) -> pl.DataFrame:
+def _batches(samples: pl.DataFrame, series: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the readings of known series with their series_id, whole series at a time."""
+    wanted = series.select("series_id", "device_key", pl.col("instance_id").cast(pl.Int32))
+    counted = (
+        samples.group_by(_NUMBERED)
+        .len(name="row_count")
+        .join(wanted, on=_NUMBERED, nulls_equal=True)
+        .sort("series_id")
+        .with_columns(batch_id=pl.col("row_count").cum_sum() // BATCH_ROW_COUNT)
+    )
+    for batch in counted.partition_by("batch_id", maintain_order=True) or [counted]:
+        named = batch.select("series_id", *_NUMBERED)
+        yield samples.join(named, on=_NUMBERED, nulls_equal=True)
+
+
+def pieces(samples: pl.DataFrame, segments: Segments, period: Period) -> pl.DataFrame:
     """Return observed readings cut at segment borders.
 
     Args:
-        samples: rows of ``utilization_sample``.
+        samples: rows of ``utilization_sample`` with the series_id they belong to.
         segments: the device-time they fall into.
         period: the span reported.
-        series: the rows of ``segments.series`` wanted.
 
     Returns:
         one row per reading and slice it was observed in, ascending by slice and time
@@ -80,13 +83,40 @@ def pieces(
             is_stuck and a ratio for each of ``MEASURES``
         Board-wide readings of a device in MIG mode belong to no slice and are left out.
     """
-    wanted = series.select("series_id", "device_key", pl.col("instance_id").cast(pl.Int32))
-    read = with_readings(samples.join(wanted, on=["device_key", "instance_id"], nulls_equal=True))
-    spans = observed_intervals(read.select(_NEEDED), period)
+    spans = observed_intervals(with_readings(samples).select(_NEEDED), period)
     borders = segments.slices.filter(~pl.col("is_remainder")).join(
-        wanted.select("series_id"), on="series_id", how="semi"
+        samples.select("series_id").unique(), on="series_id", how="semi"
     )
     return _cut(spans, borders)
+
+
+def stretches(cut: pl.DataFrame) -> pl.DataFrame:
+    """Return unbroken rest: what looks idle or stuck, from its first reading to its last.
+
+    Args:
+        cut: rows of ``pieces``.
+
+    Returns:
+        one row per slice and stretch, ascending
+            slice_id, is_idle bool | null, is_stuck bool | null, start_us, end_us,
+            memory_first_bytes i64 | null, memory_last_bytes i64 | null (in use)
+    """
+    state = ("slice_id", "is_idle", "is_stuck")
+    is_new = (pl.col("start_us") > pl.col("end_us").shift(1)) | pl.any_horizontal(
+        pl.col(name).ne_missing(pl.col(name).shift(1)) for name in state
+    )
+    return (
+        cut.filter(pl.col("is_idle") | pl.col("is_stuck"))
+        .with_columns(stretch_id=is_new.fill_null(value=True).cum_sum())
+        .group_by("stretch_id", maintain_order=True)
+        .agg(
+            *[pl.col(name).first() for name in (*state, "start_us")],
+            pl.col("end_us").last(),
+            memory_first_bytes=pl.col("memory_used_bytes").first(),
+            memory_last_bytes=pl.col("memory_used_bytes").last(),
+        )
+        .drop("stretch_id")
+    )
 
 
 def _cut(spans: pl.DataFrame, borders: pl.DataFrame) -> pl.DataFrame:

@@ -7,12 +7,12 @@ from typing import Final
 
 import polars as pl
 
-from analytics import lifetimes
 from analytics.inputs import INSTANT
 from analytics.intervals import micros
-from analytics.segments import Inputs
+from analytics.segments import Inputs, segments
+from analytics.waits import asked_gpus
 from steward.period import Period
-from steward.units import GPU_MILLI
+from steward.units import MICROS_PER_SECOND
 
 POINT_COUNT: Final = 168
 """Points on the axis: hours, in a week."""
@@ -28,8 +28,9 @@ def waiting_and_free(attempts: pl.DataFrame, inputs: Inputs, period: Period) -> 
 
     Returns:
         one row per instant, ascending
-            at, waiting_gpu_count f64, idle_gpu_count f64 | null (devices not lost and held by
-            nobody; null where no holder is recorded)
+            at, waiting_gpu_count f64 (work whose request is unknown is left out),
+            idle_gpu_count f64 | null (devices not lost and held by nobody; null where no holder
+            is recorded)
     """
     step = max(period.length / POINT_COUNT, timedelta(microseconds=1))
     grid = pl.select(
@@ -43,25 +44,21 @@ def waiting_and_free(attempts: pl.DataFrame, inputs: Inputs, period: Period) -> 
 
 
 def _waiting_changes(attempts: pl.DataFrame, period: Period) -> pl.DataFrame:
-    gpus = pl.col("gpu_count") * pl.col("gpu_milli").fill_null(GPU_MILLI) / GPU_MILLI
-    wait = pl.duration(microseconds=(pl.col("wait_s") * 1_000_000).round().cast(pl.Int64))
+    wait_us = (pl.col("wait_s") * MICROS_PER_SECOND).round().cast(pl.Int64)
     spans = attempts.filter(pl.col("created_at") < period.until_at).select(
         start_us=micros(pl.col("created_at")),
-        end_us=micros(pl.col("created_at") + wait),
-        amount=gpus.fill_null(0.0),
+        end_us=micros(pl.col("created_at")) + wait_us,
+        amount=asked_gpus.fill_null(0.0),
     )
     return _changes(spans)
 
 
 def _free_changes(inputs: Inputs, period: Period) -> pl.DataFrame:
-    one, less = pl.lit(1.0), pl.lit(-1.0)
-    span = ("start_us", "end_us")
-    boards = lifetimes.board_spans(inputs.devices, period).select(*span, amount=one)
-    lost = lifetimes.lost_spans(inputs.devices, inputs.events, period).select(*span, amount=less)
-    held = lifetimes.allocation_spans(inputs.allocations, period).select(
-        *span, amount=-pl.col("gpu_share_ratio")
-    )
-    return _changes(pl.concat([boards, lost, held]))
+    cut = segments(inputs, period)
+    held = cut.holders.group_by("slice_id").agg(pl.col("held_ratio").sum())
+    free_ratio = (1 - pl.col("held_ratio").fill_null(0.0)).clip(lower_bound=0)
+    usable = cut.slices.filter(~pl.col("is_lost")).join(held, on="slice_id", how="left")
+    return _changes(usable.select("start_us", "end_us", amount=pl.col("weight_ratio") * free_ratio))
 
 
 def _changes(spans: pl.DataFrame) -> pl.DataFrame:

@@ -34,13 +34,16 @@ def device_readings(
     """
     slices = instance_readings(samples, instances)
     board = with_readings(samples.filter(pl.col("instance_id").is_null()))
-    mig = _over_instances(slices)
+    mig = _over_instances(pl.concat([slices, _unread(samples, slices, instances)], how="diagonal"))
     plain = board.with_columns(
         configured_apparent_ratio="apparent_ratio",
         unconfigured_ratio=pl.lit(0.0),
         instance_count=pl.lit(0, dtype=pl.Int64),
     ).join(mig, on="device_uuid", how="anti")
-    sliced = mig.join(board.select("device_uuid", *_BOARD_VALUES), on="device_uuid", how="left")
+    boards_read = board.select("device_uuid", *_BOARD_VALUES, board_at="sampled_at")
+    sliced = mig.join(boards_read, on="device_uuid", how="left").with_columns(
+        sampled_at=pl.coalesce("sampled_at", "board_at")
+    )
     names = boards.select("device_uuid", "node", "model")
     return (
         pl.concat([frame.select(_COLUMNS) for frame in (plain, sliced)], how="vertical_relaxed")
@@ -69,6 +72,13 @@ def instance_readings(samples: pl.DataFrame, instances: pl.DataFrame) -> pl.Data
     ).sort("device_uuid", "instance_id")
 
 
+def _unread(samples: pl.DataFrame, slices: pl.DataFrame, instances: pl.DataFrame) -> pl.DataFrame:
+    """Return the instances without a reading of their own, on devices that have any."""
+    return instances.join(samples, on="device_uuid", how="semi").join(
+        slices, on=["device_uuid", "instance_id"], how="anti"
+    )
+
+
 def _over_instances(slices: pl.DataFrame) -> pl.DataFrame:
     configured = pl.col("sm_share_ratio").sum()
     apparent = _weighted("apparent_ratio", "sm_share_ratio")
@@ -84,7 +94,7 @@ def _over_instances(slices: pl.DataFrame) -> pl.DataFrame:
             effective_ratio=_weighted("effective_ratio", "sm_share_ratio"),
             gap_ratio=_weighted("gap_ratio", "sm_share_ratio"),
             dram_active_ratio=_weighted("dram_active_ratio", "memory_share_ratio"),
-            tier=pl.col("tier").max(),
+            tier=pl.when(pl.col("tier").is_not_null().all()).then(pl.col("tier").max()),
             configured_apparent_ratio=pl.when(configured > 0).then(apparent / configured),
             unconfigured_ratio=pl.when(pl.col("sm_share_ratio").is_not_null().all()).then(
                 (1 - configured).clip(lower_bound=0)

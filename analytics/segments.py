@@ -32,11 +32,14 @@ class Segments:
     ``holders``: one row per slice and holder, ascending
         slice_id, held_ratio f64 (share of the slice), tenant_id, workload_class, workload_uid,
         namespace, pod
+    ``unplaced``: rows of ``lifetimes.allocation_spans`` on a device or instance that did not exist
+        while they lasted; they hold nothing
     """
 
     slices: pl.DataFrame
     series: pl.DataFrame
     holders: pl.DataFrame
+    unplaced: pl.DataFrame
 
 
 def segments(inputs: Inputs, period: Period) -> Segments:
@@ -45,7 +48,7 @@ def segments(inputs: Inputs, period: Period) -> Segments:
     instances = lifetimes.instance_spans(inputs.devices, period)
     lost = lifetimes.lost_spans(inputs.devices, inputs.events, period)
     cordoned = lifetimes.cordoned_spans(inputs.nodes, inputs.devices, period)
-    held = lifetimes.allocation_spans(inputs.allocations, period)
+    held = lifetimes.allocation_spans(inputs.allocations, period).with_row_index("allocation_id")
     cuts = _cuts(boards, [instances, lost, cordoned, held])
     base = _segments_of(cuts).with_columns(
         is_lost=pl.col("segment_id").is_in(_covered(lost, cuts)["segment_id"].implode()),
@@ -59,7 +62,13 @@ def segments(inputs: Inputs, period: Period) -> Segments:
         nulls_equal=True,
         maintain_order="left",
     )
-    return Segments(slices=numbered, series=series, holders=_holders(slices, _covered(held, cuts)))
+    placed = _placed(slices, _covered(held, cuts))
+    return Segments(
+        slices=numbered,
+        series=series,
+        holders=_holders(placed),
+        unplaced=held.join(placed, on="allocation_id", how="anti").drop("allocation_id"),
+    )
 
 
 def _series(slices: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
@@ -174,13 +183,17 @@ def _numbered(slices: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _holders(slices: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
+def _placed(slices: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per allocation and slice it lies in, with weight_ratio."""
     where = slices.select("segment_id", "instance_id", "slice_id", "weight_ratio")
+    return held.join(where, on=["segment_id", "instance_id"], nulls_equal=True)
+
+
+def _holders(placed: pl.DataFrame) -> pl.DataFrame:
     share = (pl.col("gpu_share_ratio") / pl.col("weight_ratio")).clip(0, 1)
     total = pl.col("held_ratio").sum().over("slice_id")
     return (
-        held.join(where, on=["segment_id", "instance_id"], nulls_equal=True)
-        .with_columns(held_ratio=share)
+        placed.with_columns(held_ratio=share)
         .with_columns(held_ratio=pl.col("held_ratio") / pl.max_horizontal(pl.lit(1.0), total))
         .select("slice_id", "held_ratio", *_HOLDER_COLUMNS)
         .sort("slice_id", "tenant_id", "workload_uid", "pod", nulls_last=True)

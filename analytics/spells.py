@@ -15,6 +15,7 @@ STUCK_SPELL_MIN_S: Final = 15 * SECONDS_PER_MINUTE
 MEMORY_GROWTH_BYTES: Final = 1_048_576
 """Memory in use growing by this much or more inside a spell is a sign of work."""
 
+_STRETCH: Final = ("slice_id", "start_us", "end_us", "memory_first_bytes", "memory_last_bytes")
 _OWNER: Final = ("device_uuid", "instance_id", "workload_uid", "pod")
 
 
@@ -22,7 +23,7 @@ def idle_spells(resting: pl.DataFrame, segments: Segments) -> pl.DataFrame:
     """Return stretches of at least ten minutes in which a holder's device did nothing.
 
     Args:
-        resting: rows of ``observation.pieces``, or those of ``Observed.resting``.
+        resting: rows of ``observation.stretches``.
         segments: who held what when.
 
     Returns:
@@ -73,7 +74,7 @@ def _runs(resting: pl.DataFrame, segments: Segments) -> pl.DataFrame:
     held = segments.holders.join(segments.slices, on="slice_id").with_columns(
         share=pl.col("held_ratio") * pl.col("weight_ratio")
     )
-    held_rest = resting.select("slice_id", "start_us", "end_us", "memory_used_bytes").join(
+    held_rest = resting.select(_STRETCH).join(
         held.filter(~pl.col("is_lost")).drop("start_us", "end_us"), on="slice_id"
     )
     breaks = (
@@ -90,11 +91,11 @@ def _runs(resting: pl.DataFrame, segments: Segments) -> pl.DataFrame:
 
 def _run_columns() -> list[pl.Expr]:
     length = (pl.col("end_us") - pl.col("start_us")) / MICROS_PER_SECOND
-    memory = pl.col("memory_used_bytes")
+    growth = pl.col("memory_last_bytes").last() - pl.col("memory_first_bytes").first()
     return [
         *[pl.col(name).first() for name in (*_OWNER, "tenant_id")],
         pl.col("start_us").first(),
         pl.col("end_us").last(),
-        (memory.last() - memory.first()).alias("memory_growth_bytes"),
+        growth.alias("memory_growth_bytes"),
         (length * pl.col("share")).sum().alias("gpu_hours") / SECONDS_PER_HOUR,
     ]

@@ -10,7 +10,7 @@ import polars as pl
 
 from analytics.observation import MEASURES
 from analytics.segments import Segments
-from steward.units import MICROS_PER_SECOND, SECONDS_PER_HOUR
+from steward.units import SECONDS_PER_HOUR
 
 PUBLISH_COVERAGE_RATIO = 0.8
 """A mean that speaks for less of the time than this is marked in findings."""
@@ -41,18 +41,6 @@ def held_slices(weighted: pl.DataFrame, segments: Segments) -> pl.DataFrame:
     times = [name for name in weighted.columns if name.endswith("_s")]
     return weighted.join(segments.holders, on="slice_id").with_columns(
         pl.col(name) * pl.col("held_ratio") for name in times
-    )
-
-
-def unconfigured_slices(segments: Segments) -> pl.DataFrame:
-    """Return the board share that no MIG instance covers, as measured rest.
-
-    Returns:
-        one row per remainder slice: device_uuid, rest_s f64
-    """
-    length = (pl.col("end_us") - pl.col("start_us")) / MICROS_PER_SECOND
-    return segments.slices.filter("is_remainder").select(
-        "slice_id", "device_uuid", rest_s=length * pl.col("weight_ratio")
     )
 
 

@@ -13,6 +13,8 @@ from steward.units import GPU_MILLI, MICROS_PER_SECOND, SECONDS_PER_HOUR
 QUANTILES: Final = (0.5, 0.75, 0.9, 0.95, 0.99)
 _ENDS: Final = ("finished", "evicted", "preempted", "suspended")
 _KEYS: Final = ("workload_uid", "attempt")
+asked_gpus: Final = pl.col("gpu_count") * pl.col("gpu_milli").fill_null(GPU_MILLI) / GPU_MILLI
+"""GPUs asked for, f64, null where the count is unknown; without a share each is a whole GPU."""
 
 
 def attempts(transitions: pl.DataFrame, workloads: pl.DataFrame, period: Period) -> pl.DataFrame:
@@ -64,11 +66,10 @@ def _gpu_hours(period: Period) -> pl.Expr:
     start = pl.col("scheduled_at").clip(lower_bound=pl.lit(period.from_at))
     end = pl.col("ended_at").fill_null(period.until_at).clip(upper_bound=pl.lit(period.until_at))
     hours = (end - start).dt.total_microseconds() / MICROS_PER_SECOND / SECONDS_PER_HOUR
-    gpus = pl.col("gpu_count") * pl.col("gpu_milli").fill_null(GPU_MILLI) / GPU_MILLI
     return (
         pl.when(pl.col("gpu_count") == 0)
         .then(0.0)
-        .otherwise(gpus * hours.clip(lower_bound=0).fill_null(0.0))
+        .otherwise(asked_gpus * hours.clip(lower_bound=0).fill_null(0.0))
     )
 
 

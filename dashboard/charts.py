@@ -77,7 +77,7 @@ def where_hours_went(leaves: pl.DataFrame) -> alt.LayerChart:
 
 
 def waiting_and_idle(points: pl.DataFrame, *, waiting: str, idle: str) -> alt.Chart:
-    """Return GPUs asked for in vain and GPUs held idle or free as two lines over one time axis.
+    """Return GPUs asked for in vain and GPUs held by nobody as two lines over one time axis.
 
     Args:
         points: one row per instant, ascending

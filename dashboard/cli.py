@@ -67,7 +67,8 @@ def _loaded(definition: ReportDefinition, args: argparse.Namespace, context: Con
             from_at=args.from_at,
             until_at=args.until_at,
         )
-        return load.report(warehouse, definition, period)
+        frames = load.frames(warehouse, definition, period)
+    return definition.build(frames, period)
 
 
 def _listing() -> str:

@@ -31,6 +31,10 @@ FINE_RATIO_DECIMALS: Final = {"fragmentation_ratio": 4, "fragmentation_of_total_
 """Figures compared with published values, which print more digits than the usual two."""
 
 
+FINEST_RATIO: Final = 1e-6
+"""The smallest share printed as a number; nearer to 0 only the bound is said."""
+
+
 def is_missing(value: Printable) -> bool:
     """Tell whether there is nothing to print: null, or a number that is none."""
     return value is None or (isinstance(value, float) and not math.isfinite(value))
@@ -50,8 +54,14 @@ def number(value: float, *, decimals: int = 2, is_whole_bare: bool = True) -> st
 
 
 def percent(ratio: float, *, decimals: int = 2) -> str:
-    """Return the ratio as a percentage with its sign; 0.4321 reads ``43.21 %``."""
-    return f"{number(ratio * 100, decimals=decimals, is_whole_bare=False)} %"
+    """Return the ratio as a percentage with its sign; 0.4321 reads ``43.21 %``.
+
+    A share of less than one in a million reads ``<0.0001 %``.
+    """
+    if 0 < abs(ratio) < FINEST_RATIO:
+        return "<0.0001 %" if ratio > 0 else ">-0.0001 %"
+    value_percent = round(ratio * 100, 12)  # 1e-6 * 100 falls just short of 1e-4
+    return f"{number(value_percent, decimals=decimals, is_whole_bare=False)} %"
 
 
 def duration(seconds: float) -> str:

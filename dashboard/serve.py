@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib.util
 import ipaddress
 import os
-import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NoReturn
 
-from steward.errors import AccessError, MissingPartError, PortInUseError, UsageError
+from steward.addresses import base_url, claim_port
+from steward.errors import AccessError, MissingPartError, UsageError
 from steward.settings import Settings
 
 APP: Final = Path(__file__).with_name("app.py")
@@ -24,21 +24,17 @@ def serve(settings: Settings) -> NoReturn:
     Raises:
         MissingPartError: Streamlit is not installed.
         AccessError: the address is reachable from elsewhere, and there is no sign-in yet.
-        PortInUseError: the address is taken.
+        PortInUseError: another process listens there.
+        SettingsError: this process may not listen there.
     """
     host = settings.dashboard.host
     require_parts()
     require_loopback(host)
-    port = free_port(host, settings.dashboard.port)
-    sys.stderr.write(f"dashboard: {address(host, port)}\n")
+    port = claim_port(host, settings.dashboard.port, purpose="the dashboard")
+    sys.stderr.write(f"dashboard: {base_url(host, port)}\n")
     sys.stderr.flush()
     line = command(host=host, port=port)
     os.execve(line[0], line, environment(settings))  # noqa: S606  # our own interpreter and file
-
-
-def address(host: str, port: int) -> str:
-    """Return where a browser finds the screens."""
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def command(*, host: str, port: int) -> list[str]:
@@ -100,22 +96,3 @@ def require_loopback(host: str) -> None:
             f"the dashboard has no sign-in and refuses to listen on {host}",
             hint="listen on 127.0.0.1 and put a proxy with sign-in, or an SSH tunnel, in front",
         )
-
-
-def free_port(host: str, port: int) -> int:
-    """Return the port, or a free one where it is 0.
-
-    Raises:
-        PortInUseError: another process listens there, or this one may not.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise PortInUseError(
-                f"cannot listen on {host}:{port}: {error.strerror}",
-                hint="stop what listens there, or choose another with --port",
-            ) from error
-        return int(probe.getsockname()[1])

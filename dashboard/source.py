@@ -74,5 +74,7 @@ def _report(
     _settings: Settings,
 ) -> Report:
     del place, watermark_at  # part of the cache's key only
+    definition, period = REPORTS[name], Period(*ends)
     with open_warehouse(_settings) as warehouse:
-        return load.report(warehouse, REPORTS[name], Period(*ends))
+        frames = load.frames(warehouse, definition, period)
+    return definition.build(frames, period)

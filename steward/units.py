@@ -10,7 +10,6 @@ from typing import Final
 
 PERCENT: Final = 0.01
 MIB_BYTES: Final = 1_048_576
-MB_BYTES: Final = 1_000_000
 MHZ_HZ: Final = 1_000_000
 MILLI: Final = 0.001
 MICROS_PER_SECOND: Final = 1_000_000

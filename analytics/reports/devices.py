@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from analytics.identity import named_by_cluster, named_by_node, shared_ids
 from analytics.inputs import conform
 from analytics.inventory import current_devices, current_instances
 from analytics.reports.model import Figure, Report, ReportDefinition
@@ -53,8 +54,10 @@ INSTANCE_COLUMNS = (
 def build(frames: Mapping[str, pl.DataFrame], period: Period) -> Report:
     """Return the latest readings inside the period."""
     nodes = conform("node_history", frames["node_history"])
-    stored = conform("device_history", frames["device_history"])
-    samples = conform(_ROWS, frames[_ROWS])
+    seen = conform("device_history", frames["device_history"])
+    shared = shared_ids(seen)
+    stored = named_by_cluster(seen, shared)
+    samples = named_by_node(conform(_ROWS, frames[_ROWS]), shared, devices=seen)
     boards, instances = current_devices(stored, nodes), current_instances(stored)
     readings = device_readings(samples, boards, instances)
     return Report(

@@ -19,6 +19,8 @@ from steward.period import Period
 from steward.units import GPU_MILLI
 
 _NODES, _SHAPES = "device_history", "workload_current"
+BOUND_WORTH_TELLING_RATIO = 0.5
+"""Model constraints that make up more of the fragmentation than this are a finding."""
 _MEANINGS = {
     "q1_lack_both": "the shape lacks GPUs and CPU on the node",
     "q2_lack_gpu": "the shape lacks GPUs, or leaves pieces too small for it",
@@ -138,7 +140,7 @@ def findings(found: Measured, asked: pl.DataFrame) -> tuple[str, ...]:
     if unknown:
         said.append(f"{unknown} nodes have unknown CPU and are left out of fragmentation.")
     bound = float(found.nodes["no_access"].sum())
-    if found.fragment_milli and bound / found.fragment_milli > 0.5:
+    if found.fragment_milli and bound / found.fragment_milli > BOUND_WORTH_TELLING_RATIO:
         share = percent(ratio(bound, found.known_idle_milli))
         said.append(f"Model constraints alone keep {share} of idle GPUs from the expected work.")
     return tuple(said)

@@ -14,10 +14,13 @@ from analytics.reports.measured import DEVICE_TIME_INPUTS, DeviceTime, device_ti
 from analytics.reports.model import Figure, Report, ReportDefinition, Table
 from analytics.reports.shape import column, figure, percent, ratio, table, value_of
 from analytics.spells import idle_spells, stuck_spells
+from analytics.tiers import TIER_PIPES
 from steward.period import Period
 from steward.units import SECONDS_PER_HOUR
 
 _TOP = 10
+GAP_WORTH_TELLING_RATIO = 0.05
+"""A smaller share of time that was apparent only is no finding."""
 _SPELL_COLUMNS = (
     column("tenant_id", "Tenant", "text"),
     column("pod", "Pod", "text"),
@@ -100,7 +103,7 @@ def _figures(found: _Measured) -> tuple[Figure, ...]:
 
 
 def _gap_figure(time: DeviceTime) -> Figure:
-    rows = time.weighted.filter(pl.col("tier") == 1)
+    rows = time.weighted.filter(pl.col("tier") == TIER_PIPES)
     known = float(rows["gap_known_s"].sum())
     wall = float(time.rows["wall_gpu_hours"].sum())
     return figure(
@@ -260,18 +263,18 @@ def _idle_findings(found: _Measured) -> list[str]:
         said.append(
             f"{found.stuck['workload_uid'].n_unique()} workloads look busy with nothing working, "
             f"for 15 minutes or more at a time ({float(found.stuck['gpu_hours'].sum()):,.1f} "
-            "GPU-hours): suspected stuck."
+            "GPU-hours): suspected stuck, power not consulted."
         )
     return said
 
 
 def _gap_findings(time: DeviceTime) -> list[str]:
-    sums = time.weighted.filter(pl.col("tier") == 1).select(
+    sums = time.weighted.filter(pl.col("tier") == TIER_PIPES).select(
         pl.col("gap_s", "gap_known_s", "apparent_s", "apparent_known_s").sum()
     )
     gap = ratio(value_of(sums, "gap_s") or 0.0, value_of(sums, "gap_known_s") or 0.0)
     apparent = ratio(value_of(sums, "apparent_s") or 0.0, value_of(sums, "apparent_known_s") or 0.0)
-    if gap is None or apparent is None or gap < 0.05:
+    if gap is None or apparent is None or gap < GAP_WORTH_TELLING_RATIO:
         return []
     said = (
         f"GPUs look {percent(apparent)} busy, but {percent(gap)} of their time was apparent only: "

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from analytics import identity
 from analytics import ledger as gpu_hours
 from analytics.inputs import conform
 from analytics.inventory import current_devices
@@ -40,15 +41,21 @@ class DeviceTime:
     has_holders: bool
     stray_device_count: int
     """Devices that send readings but are not in the inventory."""
+    indistinct_device_count: int
+    """Devices whose readings cannot be told from those of a device of another cluster."""
 
 
 def stored_inputs(frames: Mapping[str, pl.DataFrame]) -> Inputs:
-    """Return the conformed frames that decide who had which device when."""
+    """Return the conformed frames that decide who had which device when, each device told apart."""
+    devices = conform("device_history", frames["device_history"])
+    events = conform("device_event_history", frames["device_event_history"])
+    allocations = conform("allocation_history", frames["allocation_history"])
+    shared = identity.shared_ids(devices, allocations)
     return Inputs(
         nodes=conform("node_history", frames["node_history"]),
-        devices=conform("device_history", frames["device_history"]),
-        events=conform("device_event_history", frames["device_event_history"]),
-        allocations=conform("allocation_history", frames["allocation_history"]),
+        devices=identity.with_own_keys(identity.named_by_cluster(devices, shared)),
+        events=identity.named_by_node(events, shared, devices=devices),
+        allocations=identity.named_by_cluster(allocations, shared),
     )
 
 
@@ -63,7 +70,9 @@ def device_time(frames: Mapping[str, pl.DataFrame], period: Period) -> DeviceTim
     )
     has_holders = inputs.allocations.height > 0
     rows = gpu_hours.ledger(cut_up, seen.by_slice, has_holders=has_holders)
-    stray = samples.select("device_key").unique().join(inputs.devices, on="device_key", how="anti")
+    known = conform("device_history", frames["device_history"])
+    stray = samples.select("device_key").unique().join(known, on="device_key", how="anti")
+    indistinct = inputs.devices.filter(pl.col("device_key").is_null())
     return DeviceTime(
         inputs=inputs,
         segments=cut_up,
@@ -72,4 +81,5 @@ def device_time(frames: Mapping[str, pl.DataFrame], period: Period) -> DeviceTim
         rows=rows.join(homes, on="device_uuid", how="left", maintain_order="left"),
         has_holders=has_holders,
         stray_device_count=stray.height,
+        indistinct_device_count=indistinct["device_uuid"].n_unique(),
     )

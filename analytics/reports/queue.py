@@ -161,16 +161,15 @@ def findings(rows: pl.DataFrame, period: Period) -> tuple[str, ...]:
     """Return sentences on waits that need attention."""
     created = rows.filter("is_in_period")
     never = int((~created["is_scheduled"]).sum())
-    if not never:
-        return ()
+    said = []
+    if never:
+        share = percent(ratio(never, created.height))
+        said.append(
+            f"{never:,} of {created.height:,} attempts ({share}) were never scheduled; "
+            "quantiles that leave them out are too small."
+        )
     still = rows.filter(~pl.col("is_scheduled") & pl.col("ended_at").is_null())
     oldest = still["wait_s"].max()
-    share = percent(ratio(never, created.height))
-    first = (
-        f"{never:,} of {created.height:,} attempts ({share}) were never scheduled; "
-        "quantiles that leave them out are too small."
-    )
-    said = [first]
     if isinstance(oldest, float):
         said.append(
             f"{still.height:,} attempts still wait at {period.until_at:%Y-%m-%d %H:%M} UTC, "

@@ -6,6 +6,9 @@ import polars as pl
 
 from analytics.reports.model import Column, Figure, Table
 
+FINEST_TOLD_RATIO = 0.0005
+"""A smaller share would read 0.0 %, as if it were none."""
+
 
 def figure(  # noqa: PLR0913  # a figure is exactly these facts
     key: str,
@@ -76,4 +79,6 @@ def ratio(part: float, whole: float) -> float | None:
 
 def percent(value: float | None) -> str:
     """Return a ratio as a person reads it in a sentence."""
+    if value is not None and 0 < value < FINEST_TOLD_RATIO:
+        return "less than 0.1 %"
     return "unknown" if value is None else f"{value * 100:.1f} %"

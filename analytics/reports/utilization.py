@@ -13,7 +13,7 @@ from analytics.reports.model import Column, Figure, Report, ReportDefinition, Ta
 from analytics.reports.shape import column, figure, percent, ratio, table, total, value_of
 from analytics.tiers import TIER_PIPES, TIER_POWER, TIER_SM
 from steward.period import Period
-from steward.units import SECONDS_PER_HOUR
+from steward.units import MICROS_PER_SECOND, SECONDS_PER_HOUR
 
 ROWS = "utilization_sample"
 _MEANS = (
@@ -176,6 +176,13 @@ def unattributed_busy_hours(time: DeviceTime) -> float | None:
     ) / SECONDS_PER_HOUR
 
 
+def span_gpu_hours(spans: pl.DataFrame) -> float:
+    """Return the GPU-hours that rows of ``allocation_spans`` hold, each by its share."""
+    length_us = pl.col("end_us") - pl.col("start_us")
+    held_us = spans.select((length_us * pl.col("gpu_share_ratio")).sum()).item()
+    return float(held_us) / MICROS_PER_SECOND / SECONDS_PER_HOUR
+
+
 def leaves_table(time: DeviceTime) -> Table:
     """Return GPU-hours by class; they add up to wall clock x devices."""
     totals = by_class(time.rows)
@@ -289,6 +296,17 @@ def findings(time: DeviceTime) -> tuple[str, ...]:
     if time.stray_device_count:
         said.append(
             f"{time.stray_device_count} devices send readings but are not in the inventory."
+        )
+    if time.indistinct_device_count:
+        said.append(
+            f"{time.indistinct_device_count} devices share their id with a device of another "
+            "cluster: their readings cannot be told apart and count as unknown."
+        )
+    unplaced = time.segments.unplaced
+    if unplaced.height:
+        said.append(
+            f"{unplaced.height} allocations ({span_gpu_hours(unplaced):,.1f} GPU-hours) name a GPU "
+            "or MIG instance that was not in the inventory: they are in no class."
         )
     return tuple(said)
 

@@ -28,6 +28,7 @@ _KEPT_LABELS: Final = (
     "DCGM_FI_NVML_VERSION",
 )
 _NO_UUID: Final = re.compile(r"[0-]*")
+_SMALL_NUMBER: Final = re.compile(r"[0-9]{1,9}")
 _CONTAINER_ID: Final = re.compile(r"[0-9a-f]{12}")
 _LOOPBACK: Final = re.compile(r"localhost|127\.[0-9.]+|\[?::1\]?|0\.0\.0\.0")
 
@@ -130,8 +131,9 @@ def _uuid(labels: Mapping[str, str]) -> str | None:
 
 
 def _integer(text: str | None) -> int | None:
+    """Return the whole number that a label holds; None where it is none a column could keep."""
     known = meaning(text)
-    return int(known) if known and known.isdecimal() and known.isascii() else None
+    return int(known) if known and _SMALL_NUMBER.fullmatch(known) else None
 
 
 def _facts(labels: Mapping[str, str], index: int | None) -> Facts:

@@ -76,9 +76,10 @@ class DeviceRow:
 
     def complete_memory(self) -> None:
         """Fill the total from its three parts, only where all three were measured."""
-        used, free, reserved = self.cells[_USED], self.cells[_FREE], self.cells[_RESERVED]
-        if self.cells[_TOTAL] is None and None not in (used, free, reserved):
-            self.cells[_TOTAL] = (used or 0) + (free or 0) + (reserved or 0)
+        parts = [self.cells[index] for index in (_USED, _FREE, _RESERVED)]
+        known = [part for part in parts if part is not None]
+        if self.cells[_TOTAL] is None and len(known) == len(parts):
+            self.cells[_TOTAL] = sum(known)
 
 
 class Gathering:
@@ -156,14 +157,18 @@ class Gathering:
                 row.cells[index] = cell
 
     def _odd(self, row: DeviceRow, index: int, *, value: float, unit: Unit) -> Cell:
-        """Return the clamped value, or None with the reason noted."""
+        """Return the clamped value, or None with the reason noted.
+
+        Of several reasons the last by name stays, whatever the order of the lines.
+        """
         reason = absence_of(value, unit=unit)
         if reason is None and unit is UNSETTLED_RATIO:
             reason = Absence.AMBIGUOUS_UNIT
         if reason is None and unit.clamp_at is not None:
             self.clamped_count += 1
             return unit.clamp_at * unit.multiplier / unit.divisor
-        row.absences[index] = reason or Absence.OUT_OF_RANGE
+        reason = reason or Absence.OUT_OF_RANGE
+        row.absences[index] = max(reason, row.absences.get(index, reason))
         return None
 
     def _merge(self, row: DeviceRow, metric: Metric, *, labels: Labels, cell: Cell) -> None:

@@ -11,6 +11,7 @@ from collector.batches import Batch, derived_batch_id
 from collector.normalize import NormalizeState, normalize
 from collector.sources.exposition import ExpositionParser
 from collector.sources.files import modified_at, read_contents
+from steward.errors import InputError
 
 
 def read_saved_texts(
@@ -27,11 +28,11 @@ def read_saved_texts(
     Raises:
         InputError: a file cannot be read or is no exposition.
     """
-    states: dict[str, NormalizeState] = {}
+    of_target = NormalizeState()
     batches: list[Batch] = []
     for path in files:
-        name = target or path.name
-        state = states.setdefault(name, NormalizeState())
+        state = NormalizeState() if target is None else of_target
+        name = path.name if target is None else target
         batches.extend(_scrape(path, at=at, target=name, cluster=cluster, state=state))
     return batches
 
@@ -40,6 +41,8 @@ def _scrape(
     path: Path, *, at: datetime | None, target: str, cluster: str, state: NormalizeState
 ) -> list[Batch]:
     text = read_contents(path, "exporter text")
+    if not text.strip():
+        raise InputError(f"{path} is empty", hint="give a saved exporter text; nothing was stored")
     scraped_at = (at or modified_at(path)).astimezone(UTC)
     exposition = ExpositionParser().parse(text, target=str(path))
     scrape = normalize(

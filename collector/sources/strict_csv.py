@@ -50,10 +50,6 @@ class Row:
             raise self.fault(column, f"is {word}: {text[:40]}")
         return number
 
-    def optional_count(self, column: str) -> int | None:
-        """Return a whole number, 0 or more; None where the field is blank."""
-        return None if self.optional_text(column) is None else self.count(column)
-
     def fault(self, column: str, what: str) -> InputError:
         """Return the error for this field, to be raised by the caller."""
         return InputError(

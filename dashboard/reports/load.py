@@ -1,15 +1,16 @@
-"""From stored rows to a report: the period people ask for, the named queries, the pure function."""
+"""From stored rows to a report's frames: the period people ask for, and the named queries."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 import polars as pl
 
-from analytics.reports.model import Report, ReportDefinition
+from analytics.reports.model import ReportDefinition
 from steward.errors import InputError, UsageError
 from steward.period import Period
 from steward.ports import ArrowTable, Parameter, Reader
@@ -24,8 +25,10 @@ TICK: Final = timedelta(microseconds=1)
 """The resolution of stored instants: the newest row lies inside a period that ends a tick later."""
 
 
-def report(reader: Reader, definition: ReportDefinition, period: Period) -> Report:
-    """Return the report over the period.
+def frames(reader: Reader, definition: ReportDefinition, period: Period) -> dict[str, pl.DataFrame]:
+    """Return the rows that the report needs, by query name.
+
+    Build the report once the reader is closed: an embedded warehouse holds memory while it is open.
 
     Raises:
         QueryError: a named query is missing or does not fit.
@@ -35,8 +38,7 @@ def report(reader: Reader, definition: ReportDefinition, period: Period) -> Repo
         "from_at": period.from_at,
         "until_at": period.until_at,
     }
-    frames = {name: frame(reader.query(name, parameters)) for name in definition.inputs}
-    return definition.build(frames, period)
+    return {name: frame(reader.query(name, parameters)) for name in definition.inputs}
 
 
 def data_extent(reader: Reader) -> Period | None:
@@ -129,6 +131,20 @@ def instant(text: str, *, option: str) -> datetime:
     return at
 
 
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """An Arrow table seen as no more than a stream of chunks.
+
+    Polars joins the chunks of tables whose library it knows in one copy, which doubles memory.
+    """
+
+    table: ArrowTable
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the table's own stream."""
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
 def frame(table: ArrowTable) -> pl.DataFrame:
-    """Return an Arrow table as a Polars frame, without copying where the types allow it."""
-    return pl.DataFrame(table)
+    """Return an Arrow table as a Polars frame, chunk by chunk, without one joint copy."""
+    return pl.DataFrame(_Stream(table))

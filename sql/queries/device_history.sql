@@ -7,7 +7,7 @@ select
     cluster,
     node,
     device_uuid,
-    hash(device_uuid) as device_key,
+    hash(cluster, device_uuid) as device_key,
     instance_id,
     model,
     device_index,

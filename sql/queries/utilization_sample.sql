@@ -1,11 +1,11 @@
 -- purpose    readings behind utilisation, idle spells and the GPU-hour ledger
 -- grain      one row per device or MIG instance and reading; an hour on both sides of the period
---            closes the intervals that cross its ends; device_key is the hash of device_uuid,
+--            closes the intervals that cross its ends; device_key is a hash of cluster and device,
 --            8 bytes in each of millions of rows (device_history names it)
 -- parameters $from_at timestamptz inclusive, $until_at timestamptz exclusive
 select
     sampled_at,
-    hash(device_uuid) as device_key,
+    hash(cluster, device_uuid) as device_key,
     instance_id,
     busy_ratio::float as busy_ratio,
     graphics_active_ratio::float as graphics_active_ratio,

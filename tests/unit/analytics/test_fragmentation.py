@@ -19,7 +19,7 @@ def node(cpu: float, *gpus: float, model: str = "T4") -> pl.DataFrame:
     )
 
 
-def shape(  # noqa: PLR0917  # a shape is these four facts
+def shape(  # a shape is these four facts
     cpu: int, milli: int, count: int = 1, models: str = ""
 ) -> pl.DataFrame:
     return pl.DataFrame(
@@ -128,6 +128,30 @@ def test_what_is_still_held_at_the_end(ended_after: object, idle: float) -> None
 
 def test_unknown_cpu_stays_unknown() -> None:
     assert free(nodes={"cpu_milli": None})["cpu_free_milli"].to_list() == [None]
+
+
+@pytest.mark.parametrize(
+    ("held", "asked_cpu", "left"),
+    [
+        pytest.param(["w1"], 8_000, 88_000, id="known"),
+        pytest.param(["w1"], 0, 96_000, id="none asked for"),
+        pytest.param(["w1"], None, None, id="request unknown"),
+        pytest.param(["w2"], 8_000, None, id="workload unknown"),
+        pytest.param(["w1", "w2"], 8_000, None, id="one known, one not"),
+        pytest.param([], None, 96_000, id="no holder"),
+    ],
+)
+def test_cpu_of_an_unknown_holder_is_not_free(
+    held: list[str], asked_cpu: int | None, left: int | None
+) -> None:
+    allocations = [{"workload_uid": uid, "gpu_share_ratio": 0.5} for uid in held]
+    found = free(*allocations, workloads={"cpu_milli": asked_cpu})
+    assert found["cpu_free_milli"].to_list() == [left]
+
+
+def test_another_cluster_s_workload_of_the_same_id_takes_no_cpu() -> None:
+    found = free({}, workloads={"cluster": "d"})
+    assert found["cpu_free_milli"].to_list() == [None]
 
 
 def test_cordoned_nodes_offer_nothing() -> None:

@@ -8,6 +8,7 @@ import pytest
 from analytics.inputs import SCHEMAS
 from analytics.reports.catalogue import REPORTS
 from analytics.reports.model import Report
+from analytics.reports.shape import percent
 from steward.period import Period
 from tests.support.analytics_frames import HOUR, NOON, ONE_HOUR, Row, frames, readings, rows
 
@@ -116,11 +117,39 @@ def test_busy_without_holder_is_told_apart_from_free() -> None:
     assert value(made("utilization", **world), "unattributed_busy_gpu_hours") == pytest.approx(1.0)
 
 
+def points_of(report: Report) -> pl.DataFrame:
+    return next(table.frame for table in report.tables if table.key == "waiting_and_idle")
+
+
 def test_waiting_beside_free() -> None:
-    points = next(
-        table.frame
-        for table in made("queue", **WORLDS["zeros"]).tables
-        if table.key == "waiting_and_idle"
-    )
+    points = points_of(made("queue", **WORLDS["zeros"]))
     assert points["idle_gpu_count"].unique().to_list() == [1.0]
     assert points["waiting_gpu_count"].unique().to_list() == [0.0]
+
+
+def test_a_device_that_is_lost_while_held_is_missing_once() -> None:
+    lost = rows("device_event_history", {"kind": "lost", "occurred_at": NOON})
+    points = points_of(made("queue", **{**WORLDS["zeros"], "device_event_history": lost}))
+    assert points["idle_gpu_count"].unique().to_list() == [1.0]
+
+
+def test_work_that_waits_since_before_the_period_is_told() -> None:
+    asked = rows("transition_history", {"occurred_at": NOON - HOUR})
+    found = made("queue", **{**WORLDS["nothing"], "transition_history": asked})
+    assert found.findings == (
+        "1 attempts still wait at 2026-05-04 13:00 UTC, the oldest for 2.0 h.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        pytest.param(None, "unknown", id="unknown"),
+        pytest.param(0.0, "0.0 %", id="none"),
+        pytest.param(0.00049, "less than 0.1 %", id="just below what can be told"),
+        pytest.param(0.0005, "0.1 %", id="exactly what can be told"),
+        pytest.param(0.00051, "0.1 %", id="just past it"),
+    ],
+)
+def test_a_share_in_a_sentence(value: float | None, said: str) -> None:
+    assert percent(value) == said

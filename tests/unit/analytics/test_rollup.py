@@ -7,7 +7,7 @@ import pytest
 
 from analytics.inventory import current_devices, current_instances
 from analytics.rollup import device_readings, instance_readings
-from tests.support.analytics_frames import Row, rows
+from tests.support.analytics_frames import NOON, Row, rows
 
 MIB_BYTES = 1_048_576
 INSTANCES: tuple[Row, ...] = (
@@ -83,3 +83,19 @@ def test_one_unknown_instance_leaves_the_gpu_unknown() -> None:
 def test_an_instance_gone_from_the_inventory_is_not_added() -> None:
     gone: Row = {"instance_id": 1, "graphics_active_ratio": 1.0}
     assert read(INSTANCES, (*READINGS, gone)).row(0) == read(INSTANCES, READINGS).row(0)
+
+
+def test_an_instance_without_any_reading_is_unknown_not_resting() -> None:
+    gpu = read(INSTANCES, READINGS[:3]).row(0, named=True)
+    assert (gpu["apparent_ratio"], gpu["effective_ratio"], gpu["tier"]) == (None, None, None)
+    assert gpu["memory_used_bytes"] is None
+    assert gpu["unconfigured_ratio"] == pytest.approx(3 / 7)
+    assert gpu["instance_count"] == 3
+    assert gpu["power_w"] == 116.163
+
+
+def test_a_device_whose_instances_all_lack_readings_shows_its_board() -> None:
+    gpu = read(INSTANCES, READINGS[:1]).row(0, named=True)
+    assert (gpu["power_w"], gpu["apparent_ratio"]) == (116.163, None)
+    assert (gpu["instance_count"], gpu["sampled_at"]) == (3, NOON)
+    assert gpu["unconfigured_ratio"] == pytest.approx(3 / 7)

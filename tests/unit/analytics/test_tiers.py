@@ -75,7 +75,7 @@ def test_apparent_says_its_source(values: Row, apparent: float | None, source: s
         pytest.param({"dram_active_ratio": 0.0}, None, id="memory alone says nothing"),
     ],
 )
-def test_idle(values: Row, is_idle: bool | None) -> None:  # noqa: FBT001  # an expectation
+def test_idle(values: Row, is_idle: bool | None) -> None:  # an expectation
     assert reading(**values)["is_idle"] is is_idle  # type: ignore[arg-type]  # ratios only
 
 
@@ -83,7 +83,7 @@ def test_idle(values: Row, is_idle: bool | None) -> None:  # noqa: FBT001  # an 
     ("busy", "dram", "is_stuck"),
     [(0.9499, 0.0, False), (0.95, 0.0, True), (0.951, 0.0199, True), (0.96, 0.02, False)],
 )
-def test_stuck(busy: float, dram: float, is_stuck: bool) -> None:  # noqa: FBT001  # an expectation
+def test_stuck(busy: float, dram: float, is_stuck: bool) -> None:  # an expectation
     said = reading(busy_ratio=busy, tensor_active_ratio=0.0, dram_active_ratio=dram)
     assert said["is_stuck"] is is_stuck
 

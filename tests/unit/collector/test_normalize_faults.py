@@ -156,7 +156,7 @@ def test_copies_per_pod_are_one_device_value_of_no_pod(
 
 
 @pytest.mark.parametrize("device_first", [True, False])
-def test_device_row_beside_rows_per_pod_is_the_device(device_first: bool) -> None:  # noqa: FBT001 - a test's case
+def test_device_row_beside_rows_per_pod_is_the_device(device_first: bool) -> None:
     per_pod = [line(UTIL, 10, GPU | pod("a")), line(UTIL, 30, GPU | pod("b"))]
     lines = [line(UTIL, 40), *per_pod] if device_first else [*per_pod, line(UTIL, 40)]
     assert cells(scrape_once(*lines), "busy_ratio", "pod") == [(0.4, None)]

@@ -91,7 +91,7 @@ def test_small_requests_are_packed_on_one_node() -> None:
         pytest.param(32, False, id="beyond the limit"),
     ],
 )
-def test_the_limit_of_a_tenant(gpu_count: int, is_placed: bool) -> None:  # noqa: FBT001 - a case
+def test_the_limit_of_a_tenant(gpu_count: int, is_placed: bool) -> None:
     # search: 28 % of 56 H100, and 40 % of the rest: 15.68 + 16.128 = 31.808
     history = happened(asked(0, pod_count=gpu_count))
     assert bool(history.runs) is is_placed

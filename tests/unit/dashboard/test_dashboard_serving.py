@@ -30,17 +30,14 @@ def test_a_host_must_be_an_address() -> None:
         serve.require_loopback("dashboard.example")
 
 
-def test_a_taken_port_is_named() -> None:
+def test_a_taken_port_is_named(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(PortInUseError, match=f"127.0.0.1:{port}"):
-            serve.free_port("127.0.0.1", port)
-
-
-def test_port_zero_takes_a_free_one() -> None:
-    assert serve.free_port("127.0.0.1", 0) > 0
+        settings = Settings(data_dir=tmp_path, dashboard=DashboardSettings(port=port))
+        with pytest.raises(PortInUseError, match=f"the dashboard .* 127.0.0.1:{port}"):
+            serve.serve(settings)
 
 
 def test_a_missing_part_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,8 +72,3 @@ def test_the_child_reads_the_same_settings(tmp_path: Path) -> None:
         if name.startswith("STEWARD_") and name != "STEWARD_TEST_DATA"
     }
     assert load_settings(environ=environ) == settings
-
-
-def test_the_address_is_one_a_browser_takes() -> None:
-    assert serve.address("127.0.0.1", 1) == "http://127.0.0.1:1"
-    assert serve.address("::1", 1) == "http://[::1]:1"

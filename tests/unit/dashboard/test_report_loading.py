@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from dashboard.reports import load
@@ -92,7 +93,8 @@ def test_no_rows_are_told_with_the_next_step() -> None:
 
 def test_a_report_is_made_from_its_queries_over_its_period() -> None:
     reader = FrameReader({"one": pl.DataFrame({"x": [1, 2]}), "two": pl.DataFrame({"x": []})})
-    made = load.report(reader, definition("any", "one", "two"), WEEK)
+    wanted = definition("any", "one", "two")
+    made = wanted.build(load.frames(reader, wanted, WEEK), WEEK)
     assert [(figure.key, figure.value) for figure in made.figures] == [
         ("one_count", 2),
         ("two_count", 0),
@@ -103,4 +105,19 @@ def test_a_report_is_made_from_its_queries_over_its_period() -> None:
 
 def test_a_missing_query_is_not_hidden() -> None:
     with pytest.raises(QueryError):
-        load.report(FrameReader({}), definition("any", "absent"), WEEK)
+        load.frames(FrameReader({}), definition("any", "absent"), WEEK)
+
+
+@pytest.mark.parametrize(
+    "values", [[], [0], [None], [0, None, 3]], ids=["nothing", "zero", "null", "both"]
+)
+def test_a_frame_takes_every_chunk(values: list[int | None]) -> None:
+    chunk = pa.table({"x": pa.array(values, pa.int64())})
+    found = load.frame(pa.concat_tables([chunk, chunk]))
+    assert found.to_dict(as_series=False) == {"x": values * 2}
+    assert found.schema == {"x": pl.Int64}
+
+
+def test_chunks_are_not_joined_in_a_copy() -> None:
+    chunk = pa.table({"x": [1, 2]})
+    assert load.frame(pa.concat_tables([chunk, chunk])).n_chunks() == 2

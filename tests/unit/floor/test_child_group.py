@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -165,6 +167,22 @@ def test_wait_healthy_gives_up_with_a_clear_error() -> None:
         children.start("server", python(SLEEPER))
         with pytest.raises(UnreachableError, match=rf"server did not answer at .*:{port}/ within"):
             children.wait_healthy("server", f"http://127.0.0.1:{port}/", timeout_s=0.3)
+
+
+def test_answers_is_not_fooled_by_what_speaks_no_http() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+        def speak() -> None:
+            peer, _ = server.accept()
+            with peer:
+                peer.recv(1_024)
+                peer.sendall(b"220 ready\r\n")
+
+        speaker = threading.Thread(target=speak, daemon=True)
+        speaker.start()
+        assert not answers(f"http://127.0.0.1:{port}/")
+        speaker.join(timeout=5)
 
 
 def test_answers_takes_any_text_for_an_address() -> None:
