@@ -36,7 +36,9 @@ bench: setup ## Print each benchmark's ratio against its baseline.
 	@for bench in benchmarks/bench_*.py; do $(BIN)/python "$$bench" || exit 1; done
 
 docs: setup ## Write the generated parts of docs/ anew.
+	$(BIN)/python -m steward.manual > docs/cli.md
 	$(BIN)/steward settings schema --output docs/settings.schema.json
+	$(BIN)/steward settings schema --format markdown --output docs/settings.md
 
 lock: setup ## Resolve the dependencies anew into requirements.lock.
 	uv pip compile -q pyproject.toml --all-extras --group dev --universal --upgrade \
