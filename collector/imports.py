@@ -11,7 +11,7 @@ from typing import Final
 import pyarrow as pa
 
 from collector.batches import Batch
-from steward.errors import InputError
+from steward.errors import AccessError, InputError
 from steward.ports import Reader, Writer
 
 _LABELS: Final = """
@@ -54,7 +54,14 @@ def store(
 
 def stored_identities(reader: Reader, *, source: str, label: str, cluster: str) -> list[str]:
     """Return the identities of earlier imports of this source into this cluster, ascending."""
-    rows = pa.table(reader.sql(_LABELS)).to_pylist()
+    try:
+        rows = pa.table(reader.sql(_LABELS)).to_pylist()
+    except AccessError as error:
+        raise AccessError(
+            f"an import first looks for earlier imports, and may not: {error.message}",
+            hint="list the token in warehouse.reader_tokens as well as in writer_tokens, "
+            "or use an admin token; nothing was stored",
+        ) from error
     identities = {
         json.loads(row["labels_json"]).get(label)
         for row in rows

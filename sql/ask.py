@@ -61,7 +61,7 @@ def _terminal(rows: pa.Table, *, is_plain: bool) -> str:
     for field in rows.schema:
         is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
         table.add_column(Text(field.name), justify="right" if is_number else "left")
-    for row in rows.to_pylist():
+    for row in wire.rows_of(rows):
         table.add_row(*(Text(_cell(value)) for value in row.values()))
     more = ", more were left out" if is_truncated(rows) else ""
     with console.capture() as captured:

@@ -53,8 +53,7 @@ def take_backup(
         InputError: the destination exists already.
         WarehouseError: the copy failed or does not read back; nothing is left behind.
     """
-    if destination.exists():
-        raise InputError(f"{destination} exists already", hint="name a folder that does not exist")
+    _refuse_destination(destination)
     draft = destination.with_name(f".{destination.name}.{os.getpid()}.partial")
     try:
         draft.mkdir(parents=True)
@@ -71,6 +70,19 @@ def take_backup(
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return manifest
+
+
+def _refuse_destination(destination: Path) -> None:
+    try:
+        destination.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except (OSError, ValueError) as error:  # too long, or with a null character
+        raise InputError(
+            f"{str(destination)[:80]!r} cannot be a folder: {error.args[-1]}",
+            hint="name a folder that does not exist",
+        ) from error
+    raise InputError(f"{destination} exists already", hint="name a folder that does not exist")
 
 
 def _copy_warehouse(engine: Engine, *, data_dir: Path, draft: Path) -> None:

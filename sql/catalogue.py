@@ -138,17 +138,16 @@ def _fit(value: Parameter, *, name: str, query: NamedQuery) -> Parameter:
 
 
 def _instant(value: Parameter, *, name: str, query: NamedQuery) -> datetime:
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            value = None
-    if not isinstance(value, datetime) or value.tzinfo is None:
-        raise QueryError(
-            f"query {query.name}: ${name} is no instant with a time zone",
-            hint="write it as 2026-05-01T00:00:00Z",
-        )
-    return value.astimezone(UTC)
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else value
+        if isinstance(found, datetime) and found.tzinfo is not None:
+            return found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass  # no instant, or one whose zone lifts it out of the calendar
+    raise QueryError(
+        f"query {query.name}: ${name} is no instant with a time zone",
+        hint="write it as 2026-05-01T00:00:00Z",
+    )
 
 
 def _usage(query: NamedQuery) -> str:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import httpx
 import pyarrow as pa
 
 from sql import wire
 from sql.rows import arrow_table
-from steward.errors import SettingsError, UnreachableError, WarehouseError
+from steward.errors import (
+    InputError,
+    SettingsError,
+    StewardError,
+    UnreachableError,
+    WarehouseError,
+)
 from steward.ids import BatchId
 from steward.ports import AppendReceipt, ArrowTable, Parameter
 
@@ -67,7 +73,7 @@ class RemoteWarehouse:
             content=wire.to_arrow(arrow_table(rows)),
             headers={"Content-Type": wire.ARROW, "Steward-Batch-Id": batch_id},
         )
-        fields = answer.json()
+        fields = self._fields(answer)
         return AppendReceipt(
             batch_id=BatchId(fields["batch_id"]),
             table=fields["table"],
@@ -77,27 +83,27 @@ class RemoteWarehouse:
 
     def describe(self) -> dict[str, object]:
         """Return the tables, named queries and state tables of the server."""
-        return dict(self._ask("GET", "/v1/tables").json())
+        return self._fields(self._ask("GET", "/v1/tables"))
 
     def state_rows(self, table: str) -> list[dict[str, object]]:
         """Return the newest rows of a state table, newest first."""
-        return list(self._ask("GET", f"/v1/state/{table}").json()["rows"])
+        return list(self._fields(self._ask("GET", f"/v1/state/{table}"), "rows")["rows"])
 
     def state_insert(self, table: str, row: Mapping[str, object]) -> dict[str, object]:
         """Insert one row into a state table and return it as stored."""
         answer = self._ask("POST", f"/v1/state/{table}", content=json.dumps(row).encode())
-        return dict(answer.json()["row"])
+        return dict(self._fields(answer, "row")["row"])
 
     def backup(self, destination: str) -> dict[str, object]:
         """Let the server write a backup into a new folder on its machine."""
         content = json.dumps({"destination": destination}).encode()
-        return dict(self._ask("POST", "/v1/admin/backup", content=content).json())
+        return self._fields(self._ask("POST", "/v1/admin/backup", content=content))
 
     def is_ready(self) -> bool:
         """Tell whether a warehouse answers at the address."""
         try:
-            return bool(self._ask("GET", "/ready").json() == {"status": "ready"})
-        except (WarehouseError, ValueError):
+            return self._fields(self._ask("GET", "/ready")) == {"status": "ready"}
+        except StewardError:
             return False
 
     def close(self) -> None:
@@ -108,7 +114,26 @@ class RemoteWarehouse:
         answer = self._ask(
             "POST", path, content=json.dumps(content).encode(), headers={"Accept": wire.ARROW}
         )
-        return wire.from_arrow(answer.content)
+        try:
+            return wire.from_arrow(answer.content)
+        except InputError as error:
+            raise self._stranger() from error
+
+    def _fields(self, answer: httpx.Response, *needed: str) -> dict[str, Any]:
+        """Return the JSON object that a warehouse answers with."""
+        try:
+            fields = answer.json()
+        except ValueError as error:
+            raise self._stranger() from error
+        if not isinstance(fields, dict) or not fields.keys() >= set(needed):
+            raise self._stranger()
+        return fields
+
+    def _stranger(self) -> WarehouseError:
+        return WarehouseError(
+            f"what answers at {self._url} is no Steward warehouse, or its answer was cut off",
+            hint="correct warehouse.url; it is the address that `steward warehouse` listens on",
+        )
 
     def _ask(
         self,

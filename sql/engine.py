@@ -33,6 +33,7 @@ READER_COUNT: Final = 8
 """Queries that run at the same time; further ones wait for a cursor."""
 logger = logging.getLogger(__name__)
 READER_WAIT_S: Final = 30.0
+DAMAGE_SIGNS: Final = ("not a valid duckdb database", "corrupt", "could not read enough bytes")
 WRITER_MEMORY_BYTES: Final = 256 * 1024 * 1024
 """Memory beyond that of all questions, so that appends go on beside them."""
 
@@ -202,7 +203,7 @@ def failure(error: duckdb.Error, *, path: Path) -> WarehouseError:
             f"{path} was written by a newer storage version: {text}",
             hint="install the version of Steward that wrote it, or a later one",
         )
-    if "not a valid duckdb database" in lowered or "corrupt" in lowered:
+    if any(sign in lowered for sign in DAMAGE_SIGNS):
         return WarehouseError(
             f"{path} is damaged or no warehouse: {text}",
             hint="restore a backup with: steward db restore SRC",

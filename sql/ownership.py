@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,9 @@ from steward.errors import OwnedElsewhereError, WarehouseError
 
 LOCK_FILE: Final = "owner.lock"
 CARD_FILE: Final = "owner.json"
+PATIENCE_S: Final = 2.0
+"""How long a taken directory is waited for: a collector opens it for each flush, then lets go."""
+RETRY_S: Final = 0.05
 
 
 class OwnerLock:
@@ -26,8 +30,12 @@ class OwnerLock:
         self._descriptor: int | None = descriptor
 
     @classmethod
-    def acquire(cls, data_dir: Path) -> OwnerLock:
-        """Lock the directory, made when absent.
+    def acquire(cls, data_dir: Path, *, patience_s: float = PATIENCE_S) -> OwnerLock:
+        """Lock the directory, made when absent; wait a moment for one who holds it briefly.
+
+        Args:
+            data_dir: the directory.
+            patience_s: how long to wait for its owner to let go.
 
         Raises:
             OwnedElsewhereError: it is locked; the owner's process id is named where known.
@@ -41,12 +49,10 @@ class OwnerLock:
                 f"cannot use the data directory {data_dir}: {error.strerror}",
                 hint="choose another with --data-dir, or grant write permission",
             ) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        if not _is_taken_over(descriptor, patience_s=patience_s):
             owner = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
             os.close(descriptor)
-            raise _owned(data_dir, owner=owner) from error
+            raise _owned(data_dir, owner=owner)
         _write_pid(descriptor)
         return cls(descriptor)
 
@@ -55,6 +61,20 @@ class OwnerLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _is_taken_over(descriptor: int, *, patience_s: float) -> bool:
+    """Tell whether the lock could be had before the patience ended."""
+    gives_up_at_s = time.monotonic() + patience_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= gives_up_at_s:
+                return False
+            time.sleep(RETRY_S)
+        else:
+            return True
 
 
 def _write_pid(descriptor: int) -> None:
@@ -102,13 +122,18 @@ def write_card(data_dir: Path, card: OwnerCard) -> None:
 
 
 def read_card(data_dir: Path) -> OwnerCard | None:
-    """Return the card of a live owner; None when there is none or its process is gone."""
+    """Return the card of a live owner; None when there is none, or none to believe.
+
+    The card only says where to ask: whoever owns the directory nevertheless is told by the lock.
+    """
     try:
         fields = json.loads((data_dir / CARD_FILE).read_text(encoding="utf-8"))
-        card = OwnerCard(**fields)
-    except (FileNotFoundError, json.JSONDecodeError, TypeError):
+        card = OwnerCard(
+            pid=int(fields["pid"]), url=str(fields["url"]), started_at=str(fields["started_at"])
+        )
+        return card if card.is_alive() else None
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
-    return card if card.is_alive() else None
 
 
 def remove_card(data_dir: Path, card: OwnerCard) -> None:

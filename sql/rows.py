@@ -7,7 +7,7 @@ unknown; columns absent from the rows are left to the table (null).
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +15,11 @@ import pyarrow.compute as pc
 from sql.tables import TableShape
 from steward.errors import InputError
 from steward.ports import ArrowTable
+
+_EARLIEST_US: Final = -62_135_596_800_000_000
+"""The first microsecond of year 1."""
+_LATEST_US: Final = 253_402_300_799_999_999
+"""The last microsecond of year 9999."""
 
 
 def arrow_table(rows: ArrowTable) -> pa.Table:
@@ -74,6 +79,7 @@ def _column(
             f"column {table}.{field.name} does not fit {field.type}: {reason}",
             hint=f"send {field.type}, or values that convert to it without loss",
         ) from error
+    _refuse_beyond_calendar(fitted, field=field, table=table)
     fitted = _nan_to_null(fitted)
     if not field.nullable and fitted.null_count:
         raise InputError(
@@ -93,6 +99,21 @@ def _refuse_naive(kind: pa.DataType, *, field: pa.Field[Any], table: str) -> Non
     raise InputError(
         f"column {table}.{field.name} came as {kind}, which has no time zone",
         hint="send timestamps with a time zone, best timestamp[us, tz=UTC]",
+    )
+
+
+def _refuse_beyond_calendar(
+    values: pa.ChunkedArray[Any], *, field: pa.Field[Any], table: str
+) -> None:
+    """Refuse instants that no report could show: they are mistakes, such as a wrong unit."""
+    if not pa.types.is_timestamp(field.type) or values.null_count == len(values):
+        return
+    ends = pc.min_max(values.cast(pa.int64()))
+    if ends["min"].as_py() >= _EARLIEST_US and ends["max"].as_py() <= _LATEST_US:
+        return
+    raise InputError(
+        f"column {table}.{field.name} holds an instant outside the years 1 to 9999",
+        hint="look at its unit: seconds, milliseconds and microseconds are easily mixed up",
     )
 
 

@@ -6,6 +6,7 @@ the third the engine's locked settings without any access to files or the networ
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from steward.ports import Parameter
 
 ALLOWED: Final = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
 CHUNK_ROWS: Final = 65_536
+MESSAGE_CHARACTERS: Final = 600
 TRUNCATED_KEY: Final = b"steward.is_truncated"
 """Schema metadata set to ``true`` where a row limit cut the result."""
 
@@ -31,6 +33,7 @@ def refuse_unsafe(statement: str) -> None:
     Raises:
         QueryError: it does not parse, is no single statement, or may change something.
     """
+    _refuse_half_characters(statement)
     try:
         found = duckdb.extract_statements(statement)
     except duckdb.Error as error:
@@ -41,11 +44,30 @@ def refuse_unsafe(statement: str) -> None:
         raise QueryError(
             f"{len(found)} statements came where one is answered", hint="send one statement"
         )
-    if found[0].type not in ALLOWED:
+    kind = _kind(found[0])
+    if kind not in ALLOWED:
+        word = "this" if kind is None else f"this {kind.name}"
         raise QueryError(
-            f"a {found[0].type.name} statement is refused: only reading is allowed",
+            f"{word} statement is refused: only reading is allowed",
             hint="send one SELECT or EXPLAIN",
         )
+
+
+def _kind(statement: duckdb.Statement) -> duckdb.StatementType | None:
+    """Return the kind of a statement; None for one that DuckDB's Python side has no word for."""
+    try:
+        return statement.type
+    except ValueError:
+        return None
+
+
+def _refuse_half_characters(statement: str) -> None:
+    try:
+        statement.encode()
+    except UnicodeEncodeError as error:
+        raise QueryError(
+            f"the statement is no UTF-8 at character {error.start}", hint="send it as UTF-8"
+        ) from error
 
 
 def run_select(
@@ -98,8 +120,17 @@ def _collect(reader: pa.RecordBatchReader, *, byte_limit: int, row_limit: int | 
             )
         if row_limit is not None and row_count > row_limit:
             break
-    table = pa.Table.from_batches(chunks, schema=reader.schema)
+    table = _distinct(pa.Table.from_batches(chunks, schema=reader.schema))
     return table if row_limit is None else table.slice(0, row_limit + 1)
+
+
+def _distinct(table: pa.Table) -> pa.Table:
+    """Return the table with a name of its own for each column: ``a``, ``a_1``, as DuckDB counts."""
+    names: dict[str, None] = {}
+    for name in table.column_names:
+        tries = (name if n == 0 else f"{name}_{n}" for n in itertools.count())
+        names[next(each for each in tries if each not in names)] = None
+    return table.rename_columns(list(names))
 
 
 def cap_rows(result: pa.Table, *, asked: int | None, most: int) -> pa.Table:
@@ -169,4 +200,5 @@ def _meaning(error: Exception, *, limits: Limits) -> QueryError | WarehouseError
 
 def _first_lines(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " · ".join(lines[:3])
+    text = " · ".join(lines[:3])
+    return text if len(text) <= MESSAGE_CHARACTERS else f"{text[:MESSAGE_CHARACTERS]}…"

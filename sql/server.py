@@ -6,6 +6,7 @@ other nor the event loop.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +17,7 @@ import anyio
 import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -38,6 +39,8 @@ APPEND_THREADS: Final = 4
 BATCH_HEADER: Final = "steward-batch-id"
 TRUNCATED_HEADER: Final = "Steward-Truncated"
 MAX_BATCH_ID_LENGTH: Final = 200
+CLIENT_GONE_STATUS: Final = 499
+_COUNT: Final = re.compile(r"[0-9]{1,9}")
 Result = TypeVar("Result")
 
 
@@ -73,6 +76,8 @@ def build_app(service: Service) -> Starlette:
         exception_handlers={
             StewardError: routes.on_failure,
             HTTPException: routes.on_unknown_route,
+            ClientDisconnect: routes.on_departure,
+            Exception: routes.on_fault,
         },
     )
 
@@ -225,6 +230,19 @@ class Routes:
         )
         return Response(wire.error_to_json(told), status_code=status, media_type=wire.JSON)
 
+    async def on_departure(self, _request: Request, _error: Exception) -> Response:
+        """End a request whose sender went away; nothing was stored, nobody reads the answer."""
+        return Response(status_code=CLIENT_GONE_STATUS)
+
+    async def on_fault(self, _request: Request, error: Exception) -> Response:
+        """Answer in the same shape where something failed that nobody foresaw; the log has it."""
+        self._service.metrics.count_failure(StewardError.exit_code)
+        told = StewardError(
+            f"unexpected {type(error).__name__} in the warehouse",
+            hint="this is a fault in steward; the log of the server shows where",
+        )
+        return Response(wire.error_to_json(told), status_code=500, media_type=wire.JSON)
+
     def _admit(self, request: Request, *, needs: Role) -> None:
         self._service.tokens.refuse(request.headers.get("authorization"), needs=needs)
 
@@ -315,8 +333,8 @@ def _statement(body: bytes) -> tuple[str, int | None]:
 
 def _limit(request: Request) -> int:
     text = request.query_params.get("limit", str(STATE_ROW_LIMIT))
-    if not text.isdecimal() or int(text) > STATE_ROW_LIMIT:
-        raise QueryError(f"limit {text!r} is not 0..{STATE_ROW_LIMIT}", hint="send a number")
+    if not _COUNT.fullmatch(text) or int(text) > STATE_ROW_LIMIT:
+        raise QueryError(f"limit {text[:20]!r} is not 0..{STATE_ROW_LIMIT}", hint="send a number")
     return int(text)
 
 

@@ -134,7 +134,7 @@ def _value(table: sa.Table, name: str, value: StateValue) -> StateValue:
 def _exact(table: sa.Table, name: str, value: StateValue) -> StateValue:
     """Refuse what SQLite would store as another type: its columns do not insist."""
     wants_integer = isinstance(table.columns[name].type, sa.Integer)
-    is_right = isinstance(value, int) if wants_integer else isinstance(value, str)
+    is_right = _is_integer(value) if wants_integer else _is_text(value)
     if value is None or is_right:
         return int(value) if isinstance(value, bool) else value
     raise InputError(
@@ -143,18 +143,28 @@ def _exact(table: sa.Table, name: str, value: StateValue) -> StateValue:
     )
 
 
+def _is_integer(value: StateValue) -> bool:
+    return isinstance(value, int) and -(2**63) <= value < 2**63
+
+
+def _is_text(value: StateValue) -> bool:
+    """Tell whether it is a text of whole characters: JSON can spell halves of some."""
+    return isinstance(value, str) and value.encode(errors="ignore").decode() == value
+
+
 def _instant(table: sa.Table, name: str, value: StateValue) -> str:
     """Return the instant in one spelling, so that texts compare as instants do."""
     try:
         instant = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        instant = None
-    if instant is None or instant.tzinfo is None:
-        raise InputError(
-            f"{table.name}.{name} is no instant with a time zone: {value!r}",
-            hint="write it as 2026-05-01T00:00:00Z",
-        )
-    return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        if instant is not None and instant.tzinfo is not None:
+            at = instant.astimezone(UTC)
+            return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except (ValueError, OverflowError):
+        pass  # no instant, or one whose zone lifts it out of the calendar
+    raise InputError(
+        f"{table.name}.{name} is no instant with a time zone: {value!r}",
+        hint="write it as 2026-05-01T00:00:00Z",
+    )
 
 
 @contextmanager

@@ -50,7 +50,7 @@ class Tokens:
         if needs not in roles and Role.ADMIN not in roles:
             raise AccessError(
                 f"the token's role ({', '.join(sorted(roles))}) is not {needs}",
-                hint=f"use a token with the role {needs} or admin",
+                hint=f"use a token with the role {' or '.join(dict.fromkeys([needs, Role.ADMIN]))}",
             )
 
     def _roles(self, authorization: str | None) -> frozenset[Role]:

@@ -69,7 +69,7 @@ def rows_from_json(body: bytes) -> pa.Table:
     names = list(dict.fromkeys(name for row in rows for name in row))
     try:
         return pa.table({name: pa.array([row.get(name) for row in rows]) for name in names})
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeError) as error:
         raise InputError(
             f"a column mixes types: {error}", hint="send one type per column, or null"
         ) from error
@@ -93,11 +93,26 @@ def to_json(table: pa.Table) -> bytes:
     """Return ``{columns, rows, row_count, is_truncated}``; instants are ISO 8601, NaN is null."""
     content = {
         "columns": [{"name": f.name, "type": str(f.type)} for f in table.schema],
-        "rows": [{k: plain(v) for k, v in row.items()} for row in table.to_pylist()],
+        "rows": [{k: plain(v) for k, v in row.items()} for row in rows_of(table)],
         "row_count": table.num_rows,
         "is_truncated": is_truncated(table),
     }
     return json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
+
+
+def rows_of(table: pa.Table) -> list[dict[str, Any]]:
+    """Return the rows as Python values.
+
+    Raises:
+        QueryError: an instant, date or length of time that the calendar here does not reach.
+    """
+    try:
+        return table.to_pylist()
+    except (OverflowError, ValueError) as error:
+        raise errors.QueryError(
+            f"the result holds a time outside the years 1 to 9999: {error}",
+            hint="cast that column to varchar, or filter such rows out",
+        ) from error
 
 
 def plain(value: object) -> object:
@@ -170,7 +185,7 @@ def _wishes(header: str) -> list[tuple[str, float]]:
 def error_to_json(error: StewardError) -> bytes:
     """Return ``{error, hint, exit_code}``."""
     content = {"error": error.message, "hint": error.hint, "exit_code": error.exit_code}
-    return json.dumps(content, ensure_ascii=False).encode()
+    return json.dumps(content, ensure_ascii=False).encode(errors="backslashreplace")
 
 
 def error_from_json(body: bytes, *, status: int) -> StewardError:

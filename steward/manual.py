@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
+from steward import errors
 from steward.catalogue import load_command
 from steward.errors import INTERRUPTED_EXIT_CODE, StewardError
 from steward.front import grouped
@@ -109,10 +110,10 @@ def _exit_codes() -> str:
 
 
 def error_classes() -> list[type[StewardError]]:
-    """Return every class of the error tree by exit code."""
+    """Return every class of the error tree by exit code; a room's own refinements are not in it."""
     found: list[type[StewardError]] = [StewardError]
     for each in found:
-        found += each.__subclasses__()
+        found += [one for one in each.__subclasses__() if one.__module__ == errors.__name__]
     return sorted(found, key=lambda each: each.exit_code)
 
 

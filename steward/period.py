@@ -28,7 +28,7 @@ class Period:
                     f"period end {name}={end.isoformat()} has no time zone",
                     hint="add one, for example 2026-05-01T00:00:00Z",
                 )
-            object.__setattr__(self, name, end.astimezone(UTC))
+            object.__setattr__(self, name, _utc(end))
         if self.until_at < self.from_at:
             raise UsageError(
                 f"period {self} ends before it starts", hint="swap the two ends of the period"
@@ -37,7 +37,10 @@ class Period:
     @classmethod
     def before(cls, until_at: datetime, length: timedelta) -> Period:
         """Return the period of this length that ends at this instant."""
-        return cls(until_at - length, until_at)
+        try:
+            return cls(until_at - length, until_at)
+        except OverflowError as error:
+            raise _beyond_calendar(f"{length.days} days before {until_at.isoformat()}") from error
 
     @property
     def length(self) -> timedelta:
@@ -61,6 +64,19 @@ class Period:
     def __str__(self) -> str:
         """Return ISO 8601 ends in interval notation, cut to the second."""
         return f"[{_iso(self.from_at)}, {_iso(self.until_at)})"
+
+
+def _utc(instant: datetime) -> datetime:
+    try:
+        return instant.astimezone(UTC)
+    except OverflowError as error:
+        raise _beyond_calendar(instant.isoformat()) from error
+
+
+def _beyond_calendar(what: str) -> UsageError:
+    return UsageError(
+        f"{what} lies outside the years 1 to 9999", hint="choose a period within the stored rows"
+    )
 
 
 def _iso(instant: datetime) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from steward.errors import InputError
+from steward.units import MIB_BYTES
 
+LIMIT_BYTES: Final = 256 * MIB_BYTES
+"""Of a file, and of what it decompresses to: far above any trace, and a few KB may be a bomb."""
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 FETCH_AGAIN: Final = "fetch or copy the file again, it looks cut off or altered; nothing was stored"
 
@@ -22,19 +26,30 @@ def read_contents(path: Path, what: str) -> bytes:
         what: what the file should be, for messages: "openb node list".
 
     Raises:
-        InputError: it cannot be read, or is broken gzip.
+        InputError: it cannot be read, is broken gzip, or larger than the limit.
     """
     try:
-        stored = path.read_bytes()
+        with path.open("rb") as file:
+            stored = file.read(LIMIT_BYTES + 1)
     except OSError as error:
         raise InputError(
             f"cannot read {path}: {error.strerror or error}",
             hint=f"give the path of a readable {what}, plain or .gz",
         ) from error
-    if not stored.startswith(_GZIP_MAGIC):
-        return stored
+    contents = _gunzipped(stored, path) if stored.startswith(_GZIP_MAGIC) else stored
+    if len(contents) > LIMIT_BYTES:
+        raise InputError(
+            f"{path} holds more than {LIMIT_BYTES:,} bytes",
+            hint=f"give an {what}, or split it; nothing was stored",
+        )
+    return contents
+
+
+def _gunzipped(stored: bytes, path: Path) -> bytes:
+    """Return what the gzip holds, at most one byte more than is accepted."""
     try:
-        return gzip.decompress(stored)
+        with gzip.open(io.BytesIO(stored)) as stream:
+            return stream.read(LIMIT_BYTES + 1)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{path} is broken gzip: {error}", hint=FETCH_AGAIN) from error
 

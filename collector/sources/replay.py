@@ -39,6 +39,8 @@ POD_COLUMNS: Final = (
 )
 _BATCH_ROWS: Final = 50_000
 _LARGEST_GPU_COUNT: Final = 1_024
+_LARGEST_MEMORY_MIB: Final = 2**30
+"""One PiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,12 +240,19 @@ def _gpu_count(row: Row, column: str) -> int:
     return count
 
 
+def _memory_bytes(row: Row) -> int:
+    memory_mib = row.count("memory_mib")
+    if memory_mib > _LARGEST_MEMORY_MIB:
+        raise row.fault("memory_mib", f"is more memory than a machine holds: {memory_mib}")
+    return memory_mib * MIB_BYTES
+
+
 def _node(row: Row) -> OpenbNode:
     gpu_count = _gpu_count(row, "gpu")
     return OpenbNode(
         name=row.text("sn"),
         cpu_milli=row.count("cpu_milli"),
-        memory_bytes=row.count("memory_mib") * MIB_BYTES,
+        memory_bytes=_memory_bytes(row),
         gpu_count=gpu_count,
         gpu_model=row.text("model") if gpu_count > 0 else row.optional_text("model"),
     )
@@ -256,7 +265,7 @@ def _pod(row: Row) -> OpenbPod:
     pod = OpenbPod(
         name=row.text("name"),
         cpu_milli=row.count("cpu_milli"),
-        memory_bytes=row.count("memory_mib") * MIB_BYTES,
+        memory_bytes=_memory_bytes(row),
         gpu_count=_gpu_count(row, "num_gpu"),
         gpu_milli=gpu_milli,
         gpu_models=row.optional_text("gpu_spec"),

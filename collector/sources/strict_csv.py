@@ -77,8 +77,8 @@ def read_strict_csv(path: Path, *, columns: Sequence[str], what: str) -> StrictC
         what: what the file should be, for messages: "openb node list".
 
     Raises:
-        InputError: unreadable, cut off, not UTF-8, wrong columns, a line with too few or too many
-            fields, no rows at all.
+        InputError: unreadable, cut off (be it in its last field), not UTF-8, wrong columns, a line
+            with too few or too many fields, no rows at all.
     """
     contents = read_contents(path, what)
     text = _decoded(contents, path)
@@ -111,6 +111,11 @@ def _rows(text: str, *, path: Path, columns: Sequence[str], what: str) -> tuple[
         ) from error
     if not rows:
         raise InputError(f"{path} has a header and no rows", hint=FETCH_AGAIN)
+    if not text.endswith(("\n", "\r")):
+        raise InputError(
+            f"{path}:{reader.line_num}: the last line does not end, so it may be cut off",
+            hint="fetch the file again, or end that line if it is whole; nothing was stored",
+        )
     return rows
 
 

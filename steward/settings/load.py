@@ -30,6 +30,8 @@ OTHER_VARIABLES: Mapping[str, str] = {
 """Variables with our prefix that are not settings, with their meaning."""
 SERVICE_LINK = re.compile(r"STEWARD_(?:\w+_)?(?:SERVICE_(?:HOST|PORT\w*)|PORT_\d+_(?:TCP|UDP)\w*)")
 """What Kubernetes puts into each pod for a service named steward…; none of it is ours."""
+WHOLE_NAMED_SECTIONS = ("log",)
+"""Sections whose flags every command has; a command's own flags need no section: ``--port``."""
 SECTIONS = {
     "log": LogSettings,
     "warehouse": WarehouseSettings,
@@ -189,7 +191,9 @@ def _flag_text(value: object) -> str:
 
 def flag_name(path: str) -> str:
     """Return the flag of a setting: ``--data-dir``, ``--log-level``."""
-    return "--" + path.replace(".", "-").replace("_", "-")
+    section, _, name = path.rpartition(".")
+    words = path if section in WHOLE_NAMED_SECTIONS or name == "url" else name
+    return "--" + words.replace(".", "-").replace("_", "-")
 
 
 def _read_text(reading: _Reading, setting: Setting, text: str, *, origin: str) -> None:

@@ -114,6 +114,8 @@ def test_other_contents_are_another_import(tmp_path: Path, trace: OpenbTrace) ->
         pytest.param((*NODES, "n2,1,1,1,"), ":4: column model is blank", id="GPUs without model"),
         pytest.param((*NODES, "n0,1,1,1,T4"), ":4: column sn repeats 'n0' of line 2", id="twice"),
         pytest.param((*NODES, f"n2,{'9' * 5000},1,1,T4"), "is too large", id="huge number"),
+        pytest.param((*NODES, f"n2,1,{2**30 + 1},1,T4"), "more memory", id="too much memory"),
+        pytest.param((*NODES, f"n2,1,{2**53},1,T4"), "more memory", id="memory beyond a column"),
         pytest.param((*NODES, 'n2,"1,1,1,T4'), ":4: not CSV", id="open quote"),
         pytest.param(("{}",), "not the columns of an openb node list", id="JSON"),
     ],
@@ -177,6 +179,14 @@ def test_an_empty_file(tmp_path: Path) -> None:
         read(node_file(tmp_path), tmp_path / "pods.csv")
 
 
-def test_the_last_line_needs_no_line_break_and_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
-    pods = write_lines(tmp_path / "pods.csv", f"\ufeff{PODS[0]}", *PODS[1:], end="")
+def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
+    pods = write_lines(tmp_path / "pods.csv", f"\ufeff{PODS[0]}", *PODS[1:])
     assert len(read(node_file(tmp_path), pods).pods) == 2
+
+
+@pytest.mark.parametrize("cut_count", [1, 2, 3])
+def test_a_list_cut_off_in_its_last_field_is_refused(tmp_path: Path, cut_count: int) -> None:
+    nodes = node_file(tmp_path, NODE_HEADER, "n0,64000,1024,2,V100M32")
+    nodes.write_bytes(nodes.read_bytes()[:-cut_count])
+    with pytest.raises(InputError, match=r"nodes\.csv:2: the last line does not end"):
+        read(nodes, pod_file(tmp_path))

@@ -118,7 +118,7 @@ def test_a_flag_named_like_a_setting_is_the_last_word(
         pytest.param(
             ["try", "well", "--port", "70000"],
             3,
-            "error: --warehouse-port must be at most 65535, not 70000\n"
+            "error: --port must be at most 65535, not 70000\n"
             "hint: `steward settings schema` describes every setting\n",
             id="a wrong setting",
         ),

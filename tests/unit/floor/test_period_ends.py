@@ -80,3 +80,22 @@ def test_before_counts_back_from_the_end() -> None:
 
 def test_a_period_reads_as_an_interval_cut_to_the_second() -> None:
     assert str(Period(NOON, NOON + HOUR + TICK)) == "[2026-05-01T12:00:00Z, 2026-05-01T13:00:00Z)"
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        ("0001-01-01T00:00:00+23:59", "2026-05-01T00:00:00Z"),
+        ("2026-05-01T00:00:00Z", "9999-12-31T23:59:59-23:59"),
+    ],
+)
+def test_an_end_that_its_zone_lifts_out_of_the_calendar_is_refused(ends: tuple[str, str]) -> None:
+    from_at, until_at = (datetime.fromisoformat(end) for end in ends)
+    with pytest.raises(UsageError, match="outside the years 1 to 9999"):
+        Period(from_at, until_at)
+
+
+def test_a_length_that_reaches_before_the_calendar_is_refused() -> None:
+    until_at = datetime.fromisoformat("2026-05-01T00:00:00Z")
+    with pytest.raises(UsageError, match="999999 days before 2026-05-01"):
+        Period.before(until_at, timedelta(days=999_999))

@@ -52,7 +52,7 @@ def test_nothing_said_is_all_defaults() -> None:
             {"STEWARD_WAREHOUSE_PORT": "2"},
             {"warehouse.port": "3"},
             3,
-            "--warehouse-port",
+            "--port",
             id="a flag over all",
         ),
     ],
