@@ -16,10 +16,12 @@ from collector.normalize.rows import DeviceRow, Gathering
 from collector.normalize.state import NormalizeState
 from collector.sources.exposition import Exposition
 from collector.tables import DEVICE, DEVICE_EVENT, DEVICE_SAMPLE, SCRAPE
-from steward.units import MICROS_PER_SECOND
+from steward.units import MICROS_PER_SECOND, MILLIS_PER_SECOND, SECONDS_PER_HOUR
 
 _NO_DEVICES: Final = DEVICE.empty_table()
 _NO_EVENTS: Final = DEVICE_EVENT.empty_table()
+_AHEAD_LIMIT_MS: Final = SECONDS_PER_HOUR * MILLIS_PER_SECOND
+"""How far a line's own timestamp may be ahead of the scrape."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,10 +161,14 @@ def _nulls(count: int, kind: pa.DataType) -> pa.Array[Any]:
 
 
 def _sampling_times(rows: list[DeviceRow], *, at: datetime) -> list[int]:
-    """Return microseconds since 1970 by row: the board's newest own timestamp, or the scrape's."""
+    """Return microseconds since 1970 by row: the board's newest own timestamp, or the scrape's.
+
+    An own timestamp more than an hour ahead of the scrape is a broken clock's: the scrape's counts.
+    """
     newest: dict[str, int] = {}
+    latest_ms = at.timestamp() * MILLIS_PER_SECOND + _AHEAD_LIMIT_MS
     for row in rows:
-        if row.sampled_ms is not None:
+        if row.sampled_ms is not None and row.sampled_ms <= latest_ms:
             newest[row.device_uuid] = max(row.sampled_ms, newest.get(row.device_uuid, 0))
     scraped_us = round(at.timestamp() * MICROS_PER_SECOND)
     return [

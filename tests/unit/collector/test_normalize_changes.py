@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -112,6 +112,21 @@ def test_own_timestamp_of_a_line_is_the_sampling_time_of_its_board() -> None:
     )
     own = datetime.fromtimestamp(1_723_621_883, UTC).replace(microsecond=587_000)
     assert [row[0] for row in cells(scrape, "sampled_at")] == [own, own, own, NOON]
+
+
+@pytest.mark.parametrize(
+    ("ahead_ms", "is_believed"),
+    [
+        pytest.param(3_599_999, True, id="just within the hour"),
+        pytest.param(3_600_000, True, id="exactly an hour"),
+        pytest.param(3_600_001, False, id="just past it"),
+        pytest.param(10**14, False, id="centuries away"),
+    ],
+)
+def test_own_timestamp_far_ahead_is_a_broken_clock(ahead_ms: int, is_believed: bool) -> None:
+    own_ms = round(NOON.timestamp() * 1000) + ahead_ms
+    ((sampled_at,),) = cells(scrape_once(line(UTIL, f"5 {own_ms}")), "sampled_at")
+    assert sampled_at == (NOON + timedelta(milliseconds=ahead_ms) if is_believed else NOON)
 
 
 def test_single_missed_scrape_loses_nothing() -> None:
