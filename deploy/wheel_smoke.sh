@@ -8,7 +8,8 @@ make wheel
 wheel=$(echo "$PWD"/dist/*.whl)
 python=$(.venv/bin/python -c 'import sys; print(sys._base_executable)')
 "$python" -m venv "$place/venv"
-"$place/venv/bin/python" -m pip install -q --disable-pip-version-check -c <(grep -oE '^[A-Za-z0-9._-]+==[^ ;]+' requirements.lock) "$wheel"
+grep -E '^[a-z]' requirements.lock | sed -E 's/ *\\$//' >"$place/constraints.txt"
+"$place/venv/bin/python" -m pip install -q --disable-pip-version-check -c "$place/constraints.txt" "$wheel"
 cd "$place"
 export STEWARD_DATA_DIR="$place/data"
 venv/bin/steward --version
