@@ -3,7 +3,8 @@
 Prints rows appended per second (steady, saturated with scrape-sized batches, saturated with
 batches of one DuckDB row group as a bulk writer sends them), latencies of appends and readers,
 errors, torn reads, bytes per stored sample; and the baseline that needs no owner: open, write,
-close for each batch, with the same table and no readers. One append before warms up the owner. Takes about 90 s.
+close for each batch, with the same table and no readers. One append warms up the owner before.
+Takes about 90 s.
 """
 
 from __future__ import annotations
@@ -218,7 +219,7 @@ def main() -> None:
             while (card := read_card(data_dir)) is None:
                 time.sleep(0.05)
             with closing(connect(card.url)) as warehouse:
-                warehouse.append("device_sample", batch(-1), batch_id=BatchId("warm-up"))
+                warehouse.append("device_sample", dated(batch(0), -1), batch_id=BatchId("warm-up"))
                 batch_count, row_total = 0, SCRAPE_ROWS
                 for interval_s, row_count in PACES:
                     count = phase(
