@@ -1,24 +1,26 @@
 """The door to the state database for a server that must be ready quickly.
 
-SQLAlchemy takes longer to import than the warehouse takes to open, so the state opens in a thread
-of its own; whoever needs it first waits for it.
+SQLAlchemy takes longer to import than the warehouse takes to open, so the state opens a moment
+after the start, in a thread of its own; whoever needs it before opens it and waits.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+import threading
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from sql.migrate import AppliedMigration, pending, shipped_migrations
-from steward.errors import WarehouseError
+from steward.errors import StewardError, WarehouseError
 
 if TYPE_CHECKING:
     from sql.state import StateStore
 
 STATE_FILE: Final = "state.sqlite"
+OPENING_DELAY_S: Final = 2.0
+"""Leaves the processor to the start of the server."""
 STATE_ROW_LIMIT: Final = 10_000
 """Rows one listing of a state table may have."""
 
@@ -27,15 +29,19 @@ class StateDoor:
     """The state of one data directory, opened behind the caller's back."""
 
     def __init__(self, data_dir: Path) -> None:
-        """Check the schema now, open in a thread.
+        """Check the schema now, open later in a thread.
 
         Raises:
             NewerSchemaError: a newer version wrote the state; it is left as it was.
             WarehouseError: the file is damaged.
         """
         refuse_newer(data_dir / STATE_FILE)
-        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="state")
-        self._opening: Future[StateStore] = self._pool.submit(_open, data_dir)
+        self._data_dir = data_dir
+        self._lock = threading.Lock()
+        self._store: StateStore | None = None
+        self._opener = threading.Timer(OPENING_DELAY_S, self._open_ahead)
+        self._opener.daemon = True
+        self._opener.start()
 
     def get(self) -> StateStore:
         """Return the open state.
@@ -43,19 +49,25 @@ class StateDoor:
         Raises:
             WarehouseError: it cannot be opened.
         """
-        return self._opening.result()
+        with self._lock:
+            if self._store is None:
+                from sql.state import open_state  # noqa: PLC0415  # must not delay the start
+
+                self._store = open_state(self._data_dir)
+            return self._store
 
     def close(self) -> None:
-        """Close the state, once it is open."""
-        self._pool.shutdown()
-        if self._opening.exception() is None:
-            self._opening.result().close()
+        """Close the state, if it was opened."""
+        self._opener.cancel()
+        self._opener.join()
+        with self._lock:
+            if self._store is not None:
+                self._store.close()
 
-
-def _open(data_dir: Path) -> StateStore:
-    from sql.state import open_state  # noqa: PLC0415  # its import is what must not delay the start
-
-    return open_state(data_dir)
+    def _open_ahead(self) -> None:
+        """Open before anyone asks; whoever asks is told why it failed."""
+        with suppress(StewardError):
+            self.get()
 
 
 def refuse_newer(path: Path) -> None:
