@@ -8,6 +8,7 @@ from pathlib import Path
 
 from steward.command import Command, Context
 from steward.errors import UsageError
+from steward.period import instant_from
 
 _EARLIEST_YEAR, _LATEST_YEAR = 1970, 2200
 
@@ -103,15 +104,12 @@ def _instant(text: str) -> datetime:
     Raises:
         UsageError: the text is not ISO 8601, has no time zone, or lies centuries away.
     """
-    hint = "give one such as 2026-05-01T00:00:00Z"
-    try:
-        at = datetime.fromisoformat(text.strip())
-    except ValueError as error:
-        raise UsageError(f"{text!r} is not an ISO 8601 instant", hint=hint) from error
-    if at.tzinfo is None:
-        raise UsageError(f"{text!r} has no time zone", hint=hint)
+    at = instant_from(text)
     if not _EARLIEST_YEAR <= at.year <= _LATEST_YEAR:
-        raise UsageError(f"{text!r} is not a year from 1970 to 2200", hint=hint)
+        raise UsageError(
+            f"{text!r} is not a year from 1970 to 2200",
+            hint="give one such as 2026-05-01T00:00:00Z",
+        )
     return at
 
 

@@ -31,11 +31,11 @@ CHECKPOINT_ROWS: Final = 300_000
 never trigger this, and what they leave in memory would be written only at the end."""
 READER_COUNT: Final = 8
 """Queries that run at the same time; further ones wait for a cursor."""
-logger = logging.getLogger(__name__)
 READER_WAIT_S: Final = 30.0
 DAMAGE_SIGNS: Final = ("not a valid duckdb database", "corrupt", "could not read enough bytes")
 WRITER_MEMORY_BYTES: Final = 256 * 1024 * 1024
 """Memory beyond that of all questions, so that appends go on beside them."""
+logger = logging.getLogger(__name__)
 
 
 class Engine:

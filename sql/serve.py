@@ -21,6 +21,7 @@ from sql.server import Service, build_app
 from sql.statedoor import StateDoor
 from sql.tokens import Tokens, refuse_open_bind
 from sql.warehouse import open_embedded
+from steward.addresses import base_url
 from steward.clock import Clock
 from steward.errors import PortInUseError, SettingsError
 from steward.settings import Settings, WarehouseSettings
@@ -106,8 +107,7 @@ def listen(host: str, port: int) -> socket.socket:
 def url_of(listener: socket.socket) -> str:
     """Return the address to ask."""
     host, port = listener.getsockname()[:2]
-    named = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104  # the wildcard is turned into an address
-    return f"http://{named}:{port}"
+    return base_url(host, port)
 
 
 @contextlib.contextmanager

@@ -66,6 +66,29 @@ class Period:
         return f"[{_iso(self.from_at)}, {_iso(self.until_at)})"
 
 
+def instant_from(text: str, *, option: str = "") -> datetime:
+    """Return the aware instant that an ISO 8601 text names, in the zone it names.
+
+    Args:
+        text: what a person wrote.
+        option: the flag they wrote it behind, for the message.
+
+    Raises:
+        UsageError: the text is not ISO 8601, or has no time zone.
+    """
+    said = f"{option} {text!r}".lstrip()
+    example = f"{option} 2026-05-01T00:00:00Z".lstrip()
+    try:
+        at = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise UsageError(
+            f"{said} is not an ISO 8601 instant", hint=f"for example {example}"
+        ) from error
+    if at.tzinfo is None:
+        raise UsageError(f"{said} has no time zone", hint=f"add one, for example {example}")
+    return at
+
+
 def _utc(instant: datetime) -> datetime:
     try:
         return instant.astimezone(UTC)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 import polars as pl
 
 from analytics.reports.model import ReportDefinition
 from steward.errors import InputError, UsageError
-from steward.period import Period
+from steward.period import Period, instant_from
 from steward.ports import ArrowTable, Parameter, Reader
 
 LAST_UNITS: Final = {
@@ -88,10 +88,10 @@ def chosen_period(
         raise UsageError(
             "--last and --from both say where the period starts", hint="give one of the two"
         )
-    end = extent.until_at if until_at is None else instant(until_at, option="--until")
+    end = extent.until_at if until_at is None else instant_from(until_at, option="--until")
     if last is not None:
         return Period.before(end, length(last))
-    start = extent.from_at if from_at is None else instant(from_at, option="--from")
+    start = extent.from_at if from_at is None else instant_from(from_at, option="--from")
     return Period(start, end)
 
 
@@ -108,27 +108,6 @@ def length(text: str) -> timedelta:
             hint="use a number with m, h, d or w, for example --last 7d",
         )
     return int(match[1]) * LAST_UNITS[match[2]]
-
-
-def instant(text: str, *, option: str) -> datetime:
-    """Return the aware instant that the ISO 8601 text names.
-
-    Raises:
-        UsageError: the text is not ISO 8601, or has no time zone.
-    """
-    try:
-        at = datetime.fromisoformat(text.strip())
-    except ValueError as error:
-        raise UsageError(
-            f"{option} {text!r} is not an ISO 8601 instant",
-            hint=f"for example {option} 2026-05-01T00:00:00Z",
-        ) from error
-    if at.tzinfo is None:
-        raise UsageError(
-            f"{option} {text!r} has no time zone",
-            hint=f"add one, for example {option} 2026-05-01T00:00:00Z",
-        )
-    return at
 
 
 @dataclass(frozen=True, slots=True)

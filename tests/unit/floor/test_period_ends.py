@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from steward.errors import UsageError
-from steward.period import Period
+from steward.period import Period, instant_from
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -99,3 +99,22 @@ def test_a_length_that_reaches_before_the_calendar_is_refused() -> None:
     until_at = datetime.fromisoformat("2026-05-01T00:00:00Z")
     with pytest.raises(UsageError, match="999999 days before 2026-05-01"):
         Period.before(until_at, timedelta(days=999_999))
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "message"),
+    [
+        pytest.param("", "noon", "'noon' is not an ISO 8601 instant", id="no instant"),
+        pytest.param("--from", "noon", "--from 'noon' is not an ISO", id="named by its flag"),
+        pytest.param("", "2026-05-01T00:00:00", "has no time zone", id="no zone"),
+    ],
+)
+def test_text_that_names_no_instant(option: str, text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        instant_from(text, option=option)
+
+
+def test_text_that_names_an_instant_keeps_its_zone() -> None:
+    at = instant_from(" 2026-05-01T08:00:00+08:00 ")
+    assert at == datetime(2026, 5, 1, tzinfo=UTC)
+    assert at.utcoffset() == timedelta(hours=8)
