@@ -53,8 +53,7 @@ class Engine:
         self._unfolded_row_count = 0
         self._is_closing = False
         self._fold_wanted = threading.Event()
-        self._folder = threading.Thread(target=self._fold, name="checkpoint", daemon=True)
-        self._folder.start()
+        threading.Thread(target=self._fold, name="checkpoint", daemon=True).start()
         self._readers: queue.LifoQueue[duckdb.DuckDBPyConnection] = queue.LifoQueue()
         for _ in range(READER_COUNT):
             self._readers.put(_reading_cursor(connection, limits=limits))
@@ -98,22 +97,25 @@ class Engine:
 
         A failure is told and left to the next time: nothing is lost, it is all in the log.
         """
-        while self._fold_wanted.wait() and not self._is_closing:
-            self._fold_wanted.clear()
-            try:
-                self.checkpoint()
-            except duckdb.Error as error:
-                logger.warning("the write-ahead log was not folded: %s", error)
+        while self._fold_wanted.wait():
+            with self.write_lock:
+                if self._is_closing:
+                    return
+                self._fold_wanted.clear()
+                try:
+                    self.checkpoint()
+                except duckdb.Error as error:
+                    logger.warning("the write-ahead log was not folded: %s", error)
 
     def close(self) -> None:
-        """Close the file, then let go of the directory."""
-        self._is_closing = True
-        self._fold_wanted.set()
-        self._folder.join()
-        try:
-            self._connection.close()
-        finally:
-            self._lock.release()
+        """Close the file, then let go of the directory. The writer itself may call it."""
+        with self.write_lock:
+            self._is_closing = True
+            self._fold_wanted.set()
+            try:
+                self._connection.close()
+            finally:
+                self._lock.release()
 
 
 def open_engine(data_dir: Path, *, limits: Limits) -> Engine:

@@ -25,7 +25,7 @@ class Limits:
 def limits_of(settings: WarehouseSettings) -> Limits:
     """Return what one question to a server may cost by these settings.
 
-    One core is left to the writer: measured on two cores, an append of 8,000 rows takes 6 ms with
+    One core is left to the writer: measured on two cores, inserting 8,000 rows takes 6 ms with
     one thread and 11 ms with two that wait for each other.
     """
     return Limits(
