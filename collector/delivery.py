@@ -195,6 +195,11 @@ class DeliveryWorker:
         self._thread = Thread(target=self._run, name="delivery", daemon=True)
         self._thread.start()
 
+    @property
+    def is_stopping(self) -> bool:
+        """Tell whether the end was asked for: what is sealed by then is still delivered."""
+        return self._stop_at_s is not None
+
     def flush(self) -> None:
         """Seal what was offered and have it delivered soon; return at once.
 
@@ -222,7 +227,7 @@ class DeliveryWorker:
     def _run(self) -> None:
         while self._has_work():
             is_done = self._delivery.deliver()
-            if is_done and self._is_stopping():
+            if is_done and self.is_stopping and not self._delivery.waiting_rows:
                 return
             if not is_done:
                 self._wait()
@@ -240,12 +245,9 @@ class DeliveryWorker:
         with self._condition:
             self._is_asked = True
             if self._stop_at_s is None:
-                self._condition.wait_for(self._is_stopping, timeout=delay_s)
+                self._condition.wait_for(lambda: self.is_stopping, timeout=delay_s)
             else:
                 self._condition.wait(timeout=min(delay_s, self._patience.first_s))
-
-    def _is_stopping(self) -> bool:
-        return self._stop_at_s is not None
 
 
 def _batches(name: str, tables: list[pa.Table]) -> Iterator[Batch]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from threading import Event
 
 import pyarrow as pa
 import pytest
@@ -225,6 +228,31 @@ def test_stopping_delivers_what_was_only_offered() -> None:
     worker = DeliveryWorker(delivery, patience=QUICK)
     delivery.offer([("scrape", numbers(1, 2))])
     assert worker.stop(grace_s=10) == 0
+    assert stored(warehouse) == [1, 2]
+
+
+def test_rows_offered_while_the_last_round_ends_are_delivered_by_the_stop() -> None:
+    warehouse, is_ending, may_end = MemoryWarehouse(), Event(), Event()
+
+    @contextmanager
+    def slow_to_close() -> Iterator[Warehouse]:
+        with warehouse.open() as opened:
+            yield opened
+        is_ending.set()
+        assert may_end.wait(timeout=20)
+
+    delivery = Delivery(slow_to_close)
+    worker = DeliveryWorker(delivery, patience=QUICK)
+    delivery.offer([("scrape", numbers(1))])
+    worker.flush()
+    assert is_ending.wait(timeout=20)
+    delivery.offer([("scrape", numbers(2))])
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        lost = pool.submit(worker.stop, grace_s=20)
+        while delivery.waiting_rows == 0 or not worker.is_stopping:
+            Event().wait(0.001)
+        may_end.set()
+        assert lost.result(timeout=20) == 0
     assert stored(warehouse) == [1, 2]
 
 
