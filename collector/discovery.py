@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv6Address
 from urllib.parse import SplitResult, urlsplit
 
@@ -17,6 +18,18 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _HOST = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?\.?")
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f<>\"\\^`{|}]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScrapeTarget:
+    """One exporter to scrape, and what is known of it beside its address."""
+
+    url: str
+    """In the one spelling of ``target_url``."""
+    node: str | None = None
+    """The node the exporter stands on, where discovery knows it; it wins over labels."""
+    pod: str | None = None
+    """The exporter's own pod, which never holds a device."""
 
 
 def target_urls(addresses: Iterable[str]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from sql.warehouse import EmbeddedWarehouse, open_embedded
 from tests.support.warehouse_rows import NOON, samples
 
 UNITS = (
-    "_ratio", "_bytes", "_w", "_j", "_wh", "_s", "_hz", "_celsius", "_count", "_gpu_hours",
+    "_ratio", "_bytes", "_w", "_j", "_wh", "_s", "_hz", "_celsius", "_count", "_bits", "_gpu_hours",
     "_milli", "_per_s", "_number",
 )  # fmt: skip
 IDENTITIES = {"device_key", "instance_id", "device_index", "replica", "attempt", "code", "priority"}

@@ -135,7 +135,11 @@ class Exporters:
             for name, values in columns.items()
         }
         arrays = texts | numbers
-        return pa.table([arrays[field.name] for field in DEVICE_SAMPLE], schema=DEVICE_SAMPLE)
+        columns_in_order = [
+            arrays[field.name] if field.name in arrays else pa.nulls(keep.sum(), field.type)
+            for field in DEVICE_SAMPLE
+        ]
+        return pa.table(columns_in_order, schema=DEVICE_SAMPLE)
 
     def _scrape_table(
         self, reasons: Integers, told: Flags, *, ticks: Ticks, random: np.random.Generator
