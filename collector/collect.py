@@ -6,15 +6,18 @@ import asyncio
 import logging
 import resource
 import signal
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Final
 
+from collector.backlog import BacklogLimits
 from collector.delivery import Delivery, DeliveryWorker
 from collector.loop import LoopPlan, ScrapeLoop
 from collector.reading import Reading
 from collector.scrape import FetchLimits
 from collector.self_metrics import metrics_server
+from collector.spool import Spool, spool_path
 from collector.summary import print_summary
 from sql.access import open_warehouse
 from steward.command import Context
@@ -36,6 +39,7 @@ GRACE_S: Final = 10.0
 TOLD_FAILURES: Final = 10
 """Failed targets that an error names; the table has all of them."""
 _SPARE_FILES: Final = 256
+_NO_LIMIT: Final = sys.maxsize
 
 
 def collect(
@@ -55,14 +59,26 @@ def collect(
     def open_for_a_round() -> AbstractContextManager[Warehouse]:
         return open_warehouse(settings)
 
-    delivery = Delivery(open_for_a_round)
     plan = plan_of(urls, settings=settings, is_once=is_once)
-    loop = ScrapeLoop(plan, offer=delivery.offer, clock=context.clock)
     if is_once:
-        return _collect_once(loop, delivery)
-    _probe(delivery)
-    with metrics_server(metrics_port, loop=loop, delivery=delivery):
-        return _collect_until_told(loop, delivery, plan=plan)
+        delivery = Delivery(open_for_a_round)
+        return _collect_once(ScrapeLoop(plan, offer=delivery.offer, clock=context.clock), delivery)
+    with closing(_spool(settings)) as spool:
+        delivery = Delivery(open_for_a_round, store=spool)
+        loop = ScrapeLoop(plan, offer=delivery.offer, clock=context.clock)
+        _probe(delivery)
+        with metrics_server(metrics_port, loop=loop, delivery=delivery):
+            return _collect_until_told(loop, delivery, plan=plan)
+
+
+def _spool(settings: Settings) -> Spool:
+    """Open the place where rows wait, and say what an earlier collector left there."""
+    path = spool_path(settings.data_dir, ClusterName(settings.cluster))
+    limits = BacklogLimits(row_limit=_NO_LIMIT, byte_limit=settings.collect.spool_limit_bytes)
+    spool = Spool(path, limits=limits)
+    if spool.row_count:
+        log.info("%d rows of an earlier run wait in %s", spool.row_count, path)
+    return spool
 
 
 def plan_of(urls: Sequence[str], *, settings: Settings, is_once: bool) -> LoopPlan:
@@ -127,13 +143,13 @@ def _collect_until_told(loop: ScrapeLoop, delivery: Delivery, *, plan: LoopPlan)
     try:
         told = asyncio.run(_run_until_told(loop, worker))
     finally:
-        lost = worker.stop(grace_s=GRACE_S)
-        stored = delivery.tally.delivered_rows.total()
-        log.info("stopped: %d rows delivered, %d not", stored, lost)
+        left = worker.stop(grace_s=GRACE_S)
+        stored, lost = delivery.tally.delivered_rows.total(), delivery.losable_rows
+        log.info("stopped: %d rows delivered, %d wait on disk", stored, left - lost)
     if lost:
         raise WarehouseError(
-            f"{lost} rows could not be delivered within {GRACE_S:g} s and are lost",
-            hint="start the warehouse before the collector, and stop it after",
+            f"{lost} rows could neither be delivered nor kept on disk, and are lost",
+            hint="see the log for what is wrong with the warehouse and the spool",
         )
     return INTERRUPTED_EXIT_CODE if told is signal.SIGINT else 0
 

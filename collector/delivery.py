@@ -1,8 +1,8 @@
 """Carries rows to the warehouse: coalesced into batches, each stored exactly once, with patience.
 
 A batch keeps its id over all tries, so a try whose answer was lost is recognised by the warehouse.
-While the warehouse is away batches wait in a bounded backlog; what has to be given up is counted
-and said.
+While the warehouse is away batches wait in a bounded store, on disk as a rule; what has to be given
+up is counted and said. Where the disk fails, batches wait in memory until it works again.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Condition, Lock, Thread
 from typing import Final
 
 import pyarrow as pa
 
-from collector.backlog import Backlog, BacklogLimits
+from collector.backlog import Backlog, BatchStore, Memory, Waiting
 from collector.batches import Batch
 from steward.errors import InputError, StewardError, WarehouseError
 from steward.ids import new_batch_id
@@ -61,19 +61,20 @@ class Delivery:
     Args:
         open_warehouse: opens it for one round; nothing stays open between rounds, so that another
             process may own an embedded warehouse meanwhile.
-        limits: how much may wait.
+        store: where batches wait; in memory by default.
     """
 
-    def __init__(
-        self, open_warehouse: OpenWarehouse, *, limits: BacklogLimits | None = None
-    ) -> None:
-        """Start with nothing to deliver."""
+    def __init__(self, open_warehouse: OpenWarehouse, *, store: BatchStore | None = None) -> None:
+        """Start with what the store has left to deliver."""
         self._open_warehouse = open_warehouse
-        self._backlog = Backlog(limits if limits is not None else BacklogLimits())
+        self._store: BatchStore = store if store is not None else Backlog()
+        self._overflow = Backlog()
         self._pending: defaultdict[str, list[pa.Table]] = defaultdict(list)
+        self._memory: dict[str, bytes | None] = {}
         self._lock = Lock()
-        self._in_flight: Batch | None = None
+        self._sealing = Lock()
         self._failures_in_a_row = 0
+        self._is_store_failing = False
         self.tally = DeliveryTally()
 
     @property
@@ -84,15 +85,21 @@ class Delivery:
     @property
     def waiting_rows(self) -> int:
         """Return how many rows are not yet delivered, sealed into batches or not."""
+        kept = self._store.row_count if self._store.is_durable else 0
+        return kept + self.losable_rows
+
+    @property
+    def losable_rows(self) -> int:
+        """Return how many of them would be lost if the process ended now."""
         with self._lock:
             pending = sum(table.num_rows for tables in self._pending.values() for table in tables)
-        batch = self._in_flight
-        return self._backlog.row_count + pending + (0 if batch is None else batch.rows.num_rows)
+        stores = (self._overflow,) if self._store.is_durable else (self._overflow, self._store)
+        return pending + sum(store.row_count for store in stores)
 
     @property
     def waiting_bytes(self) -> int:
         """Return what the sealed batches occupy while they wait."""
-        return self._backlog.memory_bytes
+        return self._store.byte_count + self._overflow.byte_count
 
     def probe(self) -> None:
         """Open the warehouse and close it again.
@@ -103,38 +110,76 @@ class Delivery:
         with self._open_warehouse():
             return
 
-    def offer(self, rows: Iterable[tuple[str, ArrowTable]]) -> None:
-        """Take over rows by table; they leave with the next batch of their table."""
+    def offer(
+        self,
+        rows: Iterable[tuple[str, ArrowTable]],
+        *,
+        remember: Mapping[str, bytes | None] | None = None,
+    ) -> None:
+        """Take over rows by table; they leave with the next batch of their table.
+
+        Args:
+            rows: tables by name.
+            remember: what their source must still know after a restart; stored together with them.
+        """
         tables = [(name, pa.table(table)) for name, table in rows]
         with self._lock:
             for name, table in tables:
                 if table.num_rows:
                     self._pending[name].append(table)
+            self._memory.update(remember or {})
 
     def seal(self) -> None:
-        """Coalesce everything offered so far into batches with ids, and queue them."""
-        with self._lock:
-            pending, self._pending = self._pending, defaultdict(list)
-        for name in sorted(pending):
-            for batch in _batches(name, pending[name]):
-                self._give_up(self._backlog.add(batch))
+        """Coalesce everything offered so far into batches with ids, and have the store keep them.
+
+        Where the store fails, the batches wait in memory; what was to be remembered is kept for
+        the next try.
+        """
+        with self._sealing:
+            with self._lock:
+                pending, self._pending = self._pending, defaultdict(list)
+                memory, self._memory = self._memory, {}
+            batches = [one for name in sorted(pending) for one in _batches(name, pending[name])]
+            if batches or memory:
+                self._keep(batches, memory)
+
+    def _keep(self, batches: Sequence[Batch], memory: Memory) -> None:
+        try:
+            given_up = self._store.add(batches, remember=memory)
+        except WarehouseError as error:
+            self._tell_failing_store(error)
+            given_up = self._overflow.add(batches, remember={})
+            with self._lock:
+                self._memory = {**memory, **self._memory}
+        else:
+            self._is_store_failing = False
+        self._note_given_up(given_up)
+
+    def _tell_failing_store(self, error: WarehouseError) -> None:
+        if not self._is_store_failing:
+            log.error("%s; rows wait in memory (%s)", error, error.hint)
+        self._is_store_failing = True
 
     def round(self) -> None:
-        """Send every queued batch, oldest first.
+        """Send every waiting batch, oldest first.
 
         Raises:
             StewardError: not everything is stored; safe to repeat.
         """
-        self._in_flight = self._backlog.take()
-        if self._in_flight is None:
+        stores = [store for store in (self._store, self._overflow) if store.row_count]
+        if not stores:
             return
+        with self._open_warehouse() as warehouse:
+            for store in stores:
+                self._send_all(warehouse, store)
+
+    def _send_all(self, warehouse: Writer, store: BatchStore) -> None:
         try:
-            with self._open_warehouse() as warehouse:
-                while self._in_flight is not None:
-                    self._append(warehouse, self._in_flight)
-                    self._in_flight = self._backlog.take()
+            while (batch := store.first()) is not None:
+                self._append(warehouse, batch)
+                store.settle(batch)
         finally:
-            self._put_back()
+            store.release()
 
     def deliver(self) -> bool:
         """Send every queued batch; tell whether all are stored. A failure is logged once."""
@@ -151,12 +196,6 @@ class Delivery:
         self._failures_in_a_row = 0
         return True
 
-    def _put_back(self) -> None:
-        """Queue the batch again whose try failed."""
-        batch, self._in_flight = self._in_flight, None
-        if batch is not None:
-            self._give_up(self._backlog.put_back(batch))
-
     def _append(self, warehouse: Writer, batch: Batch) -> None:
         try:
             receipt = warehouse.append(batch.table, batch.rows, batch_id=batch.batch_id)
@@ -169,13 +208,11 @@ class Delivery:
         self.tally.delivered_rows[batch.table] += batch.rows.num_rows
         self.tally.repeated_batches += receipt.is_repeat
 
-    def _give_up(self, batches: Iterable[Batch]) -> None:
+    def _note_given_up(self, batches: Iterable[Waiting]) -> None:
         for batch in batches:
-            self.tally.dropped_rows[batch.table] += batch.rows.num_rows
+            self.tally.dropped_rows[batch.table] += batch.row_count
             log.warning(
-                "backlog is full: gave up the oldest %d rows of %s",
-                batch.rows.num_rows,
-                batch.table,
+                "backlog is full: gave up the oldest %d rows of %s", batch.row_count, batch.table
             )
 
 
@@ -216,7 +253,10 @@ class DeliveryWorker:
             self._condition.notify_all()
 
     def stop(self, *, grace_s: float) -> int:
-        """Deliver what is left, for at most this long; return how many rows are not delivered."""
+        """Deliver what is left, for at most this long; return how many rows are not delivered.
+
+        What the store keeps on disk is delivered by the next process.
+        """
         self._delivery.seal()
         with self._condition:
             self._stop_at_s = time.monotonic() + grace_s
@@ -227,10 +267,15 @@ class DeliveryWorker:
     def _run(self) -> None:
         while self._has_work():
             is_done = self._delivery.deliver()
-            if is_done and self.is_stopping and not self._delivery.waiting_rows:
+            if self.is_stopping and self._may_end(is_done=is_done):
                 return
             if not is_done:
                 self._wait()
+
+    def _may_end(self, *, is_done: bool) -> bool:
+        """Tell whether nothing is left that another try would save."""
+        left = self._delivery.waiting_rows if is_done else self._delivery.losable_rows
+        return left == 0
 
     def _has_work(self) -> bool:
         """Wait for something to do; tell whether there is time left to do it."""

@@ -76,6 +76,9 @@ class CollectSettings:
     body_limit_bytes: ByteCount = 67_108_864
     """Bytes read from one target before it is given up as endless; a node with eight GPUs answers
     with less than one MiB."""
+    spool_limit_bytes: ByteCount = 4_294_967_296
+    """Bytes on disk that may wait while the warehouse is away: more than a day of a thousand nodes;
+    beyond it the oldest samples are given up and counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import threading
 import time
 import urllib.request
@@ -20,10 +21,12 @@ import pytest
 
 from collector import collect as collect_module
 from collector.cli import COLLECT
+from collector.spool import Spool, spool_path
 from sql.warehouse import open_embedded
 from steward.clock import FixedClock
 from steward.command import Context
 from steward.errors import PortInUseError, UsageError, WarehouseError
+from steward.ids import ClusterName
 from steward.settings import CollectSettings, Settings, WarehouseSettings
 from tests.support.collector_process import PATIENCE_S, free_port, running_steward
 from tests.support.exporter_server import (
@@ -69,7 +72,7 @@ def test_it_collects_until_sigterm_and_delivers_everything(
         )
         text = metrics_text(port)
         assert collector.stop(signal.SIGTERM) == 0
-    told = re.search(r"stopped: (\d+) rows delivered, 0 not", collector.log)
+    told = re.search(r"stopped: (\d+) rows delivered, 0 wait", collector.log)
     assert told is not None, collector.log
     with closing(open_embedded(tmp_path)) as warehouse:
         rows = warehouse.sql(
@@ -141,22 +144,46 @@ def test_ctrl_c_ends_it_with_the_shells_exit_code(server: ExporterServer, tmp_pa
     assert row["n"] >= 2
 
 
-def test_rows_that_cannot_be_delivered_are_told(
+def test_rows_that_cannot_be_delivered_wait_for_the_next_collector(
+    server: ExporterServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    signal_after_scrapes(server, signal.SIGTERM)
+    with closed_port() as port:
+        assert collect(tmp_path, server.url(), warehouse_url=f"http://127.0.0.1:{port}") == 0
+    assert sum("warehouse is away" in message for message in caplog.messages) == 1
+    told = re.fullmatch(r"stopped: 0 rows delivered, (\d+) wait on disk", caplog.messages[-1])
+    assert told is not None
+    with closing(Spool(spool_path(tmp_path, ClusterName("default")))) as spool:
+        assert spool.row_count == int(told[1]) > 0
+
+
+def test_rows_that_can_neither_be_delivered_nor_kept_are_told(
     server: ExporterServer,
     tmp_path: Path,
     *,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    caplog.set_level(logging.INFO)
     monkeypatch.setattr(collect_module, "GRACE_S", 0.3)
     signal_after_scrapes(server, signal.SIGTERM)
-    with closed_port() as port:
-        url = f"http://127.0.0.1:{port}"
-        with pytest.raises(WarehouseError, match=r"^\d+ rows could not be delivered within 0.3 s"):
-            collect(tmp_path, server.url(), warehouse_url=url)
-    assert sum("warehouse is away" in message for message in caplog.messages) == 1
-    assert list(tmp_path.iterdir()) == []
+    blocker = threading.Thread(target=_break_spool, args=(tmp_path, server), daemon=True)
+    blocker.start()
+    with (
+        closed_port() as port,
+        pytest.raises(WarehouseError, match=r"^\d+ rows could neither be delivered nor kept"),
+    ):
+        collect(tmp_path, server.url(), warehouse_url=f"http://127.0.0.1:{port}")
+    assert sum("rows wait in memory" in message for message in caplog.messages) == 1
+
+
+def _break_spool(folder: Path, server: ExporterServer) -> None:
+    """Take the tables away while the collector runs, as a damaged disk would."""
+    path = spool_path(folder, ClusterName("default"))
+    while not (path.exists() and server.requests["/metrics"]):
+        time.sleep(0.005)
+    with closing(sqlite3.connect(path, timeout=20)) as connection:
+        connection.execute("drop table batch")
 
 
 def test_a_taken_metrics_port(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_every_scrape_is_stored_once_although_the_warehouse_was_killed(tmp_path:
                 assert collector.stop() == 0
                 check_every_scrape_once(port, server=server)
                 (total,) = told(port, TOTAL)
-    assert f"stopped: {total['n']} rows delivered, 0 not" in collector.log
+    assert f"stopped: {total['n']} rows delivered, 0 wait on disk" in collector.log
 
 
 def wait_for_delivery(collector: RunningSteward, *, round_count: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from threading import Event
@@ -12,11 +12,10 @@ import pyarrow as pa
 import pytest
 
 from collector import delivery as delivery_module
-from collector.backlog import Backlog, BacklogLimits
+from collector.backlog import Backlog, BacklogLimits, Memory, Waiting
 from collector.batches import Batch
 from collector.delivery import Delivery, DeliveryWorker, Patience
 from steward.errors import AccessError, OwnedElsewhereError, StewardError, WarehouseError
-from steward.ids import BatchId
 from steward.ports import Warehouse
 from tests.support.collector_memory_warehouse import MemoryWarehouse, unreachable
 
@@ -148,7 +147,7 @@ def test_a_full_backlog_gives_up_the_oldest_and_says_so(
     row_limit: int, kept: list[int], caplog: pytest.LogCaptureFixture
 ) -> None:
     warehouse = MemoryWarehouse()
-    delivery = Delivery(warehouse.open, limits=BacklogLimits(row_limit=row_limit))
+    delivery = Delivery(warehouse.open, store=Backlog(BacklogLimits(row_limit=row_limit)))
     warehouse.away = unreachable()
     for values in ((0, 1), (2, 3), (4, 5, 6), (7, 8)):
         assert not send(delivery, *values)
@@ -159,41 +158,44 @@ def test_a_full_backlog_gives_up_the_oldest_and_says_so(
     assert "backlog is full: gave up the oldest 2 rows of scrape" in caplog.messages
 
 
-def batch(name: str, *values: int) -> Batch:
-    return Batch(batch_id=BatchId(name), table="scrape", rows=numbers(*values))
+class FailingStore(Backlog):
+    """A store whose disk is full until it is told otherwise."""
+
+    is_full = True
+
+    def add(self, batches: Sequence[Batch], *, remember: Memory) -> Sequence[Waiting]:
+        if self.is_full:
+            raise WarehouseError("the spool x cannot be written: disk is full", hint="free space")
+        return super().add(batches, remember=remember)
 
 
-@pytest.mark.parametrize(("limit_bytes", "given_up"), [(23, 1), (24, 0), (25, 0)])
-def test_the_backlog_is_bounded_in_memory_too(limit_bytes: int, given_up: int) -> None:
-    backlog = Backlog(BacklogLimits(memory_limit_bytes=limit_bytes))
-    assert backlog.add(batch("a", 1)) == []
-    dropped = backlog.add(batch("b", 2, 3))
-    assert [one.batch_id for one in dropped] == ["a"][:given_up]
-    assert backlog.memory_bytes == 24 - 8 * given_up
-    assert backlog.row_count == 3 - given_up
+def test_where_the_disk_fails_rows_wait_in_memory_and_what_to_remember_is_kept(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    warehouse, store = MemoryWarehouse(), FailingStore()
+    delivery = Delivery(warehouse.open, store=store)
+    warehouse.away = unreachable()
+    for number in (1, 2):
+        delivery.offer([("scrape", numbers(number))], remember={"pod": b"%d" % number})
+        delivery.seal()
+    assert (delivery.waiting_rows, delivery.losable_rows, store.recall()) == (2, 2, {})
+    assert [r.message for r in caplog.records if r.levelname == "ERROR"] == [
+        "the spool x cannot be written: disk is full; rows wait in memory (free space)"
+    ]
+    store.is_full, warehouse.away = False, None
+    assert send(delivery, 3)
+    assert sorted(map(str, stored(warehouse))) == ["1", "2", "3"]
+    assert store.recall() == {"pod": b"2"}
 
 
-def test_the_bulk_is_given_up_before_the_few_rows_that_are_said_once() -> None:
-    backlog = Backlog(BacklogLimits(row_limit=6))
-    device = Batch(batch_id=BatchId("d"), table="device", rows=numbers(1, 2))
-    for one in (device, batch("a", 1, 2), batch("b", 3, 4)):
-        assert backlog.add(one) == []
-    assert [one.batch_id for one in backlog.add(batch("c", 5))] == ["a"]
-    assert [one.batch_id for one in iter(backlog.take, None)] == ["d", "b", "c"]
-
-
-def test_a_batch_put_back_is_the_first_again_and_the_first_to_go() -> None:
-    backlog = Backlog(BacklogLimits(row_limit=3))
-    first = batch("a", 1)
-    backlog.add(first)
-    assert backlog.take() == first
-    backlog.add(batch("b", 2))
-    assert backlog.put_back(first) == []
-    assert backlog.take() == first
-    backlog.add(batch("c", 3, 4))
-    assert backlog.put_back(first) == [first]
-    assert [one.batch_id for one in iter(backlog.take, None)] == ["b", "c"]
-    assert (backlog.row_count, backlog.memory_bytes) == (0, 0)
+def test_what_to_remember_is_kept_without_any_rows() -> None:
+    store = Backlog()
+    delivery = Delivery(MemoryWarehouse().open, store=store)
+    delivery.offer([], remember={"a": b"1", "b": b"2"})
+    delivery.seal()
+    delivery.offer([], remember={"a": None})
+    delivery.seal()
+    assert store.recall() == {"b": b"2"}
 
 
 @pytest.mark.parametrize(
