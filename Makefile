@@ -5,10 +5,10 @@ BIN := .venv/bin
 ROOMS := steward collector sql analytics enforcer dashboard
 ARGS ?=
 
-.PHONY: help setup demo test check format bench docs lock wheel
+.PHONY: help setup demo test check format bench docs lock wheel cluster-binaries
 
 help: ## Show this list.
-	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
 
 setup:
 	@deploy/setup.sh venv
@@ -17,8 +17,11 @@ demo: setup ## Build a warehouse from a simulated fleet, print its health, serve
 	@$(BIN)/steward demo $(ARGS)
 
 test: setup ## Install what the tests need, then run all of them.
-	@deploy/setup.sh browser
+	@for part in browser compiler prometheus cluster; do deploy/setup.sh $$part || exit 1; done
 	$(BIN)/pytest --cov --cov-report=term:skip-covered $(ARGS)
+
+cluster-binaries: ## Build the programs of the test cluster, once (or take them from KUBEBUILDER_ASSETS).
+	@deploy/cluster_binaries.sh etcd kubernetes kwok kueue
 
 check: setup ## Format, lint, types, imports, SQL.
 	$(BIN)/ruff format --check .

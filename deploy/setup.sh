@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
 # Sets up what the Makefile needs, on Debian or Ubuntu with Python >= 3.11, root or not.
 #   deploy/setup.sh venv      .venv with exactly the locked packages and this project, editable
-#   deploy/setup.sh browser   Chromium and CJK fonts for the browser tests; skipped aloud if not to be had
+# What only tests need; what cannot be had is skipped aloud:
+#   deploy/setup.sh browser     Chromium and CJK fonts for the browser tests
+#   deploy/setup.sh compiler    a C compiler, which builds the stand-in for the GPU driver's library
+#   deploy/setup.sh prometheus  Prometheus and promtool; no service of the system is left running
+#   deploy/setup.sh cluster     the programs of the test cluster, built from their Go modules
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export UV_PYTHON_DOWNLOADS=never
@@ -68,8 +72,45 @@ get_browser() {
     apt_install chromium fonts-noto-cjk || say "SKIPPED: Chromium cannot be installed here, so the browser tests will be skipped"
 }
 
+get_compiler() {
+    command -v gcc >/dev/null && return
+    say "setup: installing gcc for the tests of the GPU driver's library"
+    apt_install gcc libc6-dev || say "SKIPPED: gcc cannot be installed here, so the tests of the GPU driver's library will be skipped"
+}
+
+# The package would start and enable a server of its own: a policy file forbids the start.
+install_prometheus() {
+    local policy=/usr/sbin/policy-rc.d rc=0 wrote=
+    if [ ! -e "$policy" ]; then
+        printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null && as_root chmod +x "$policy" || return 1
+        wrote=yes
+    fi
+    apt_install prometheus || rc=$?
+    [ -z "$wrote" ] || as_root rm -f "$policy"
+    if [ "$rc" = 0 ] && [ -d /run/systemd/system ]; then as_root systemctl disable --quiet --now prometheus || rc=$?; fi
+    return "$rc"
+}
+
+get_prometheus() {
+    command -v prometheus >/dev/null && command -v promtool >/dev/null && return
+    say "setup: installing Prometheus for the tests beside a real server"
+    install_prometheus || say "SKIPPED: Prometheus cannot be installed here, so the tests beside it will be skipped"
+}
+
+get_cluster() {
+    local tool
+    for tool in openssl flock; do
+        command -v "$tool" >/dev/null || apt_install openssl util-linux || break
+    done
+    deploy/cluster_binaries.sh etcd kubernetes kwok kueue ||
+        say "SKIPPED: the programs of the test cluster cannot be built here, so the cluster tests will be skipped"
+}
+
 case "${1:-}" in
     venv) make_venv ;;
     browser) get_browser ;;
-    *) say "usage: deploy/setup.sh venv|browser"; exit 2 ;;
+    compiler) get_compiler ;;
+    prometheus) get_prometheus ;;
+    cluster) get_cluster ;;
+    *) say "usage: deploy/setup.sh venv|browser|compiler|prometheus|cluster"; exit 2 ;;
 esac
