@@ -13,6 +13,8 @@ from steward.errors import MissingPartError, UsageError
 
 DISTRIBUTION = "gpu-steward"
 GROUP = "steward.commands"
+PACKAGE_OF_MODULE: Mapping[str, str] = {"pynvml": "nvidia_ml_py"}
+"""Modules of optional parts that are not named after the package that brings them."""
 
 
 @cache
@@ -47,14 +49,15 @@ def load_command(name: str) -> Command:
 def missing_part(error: ModuleNotFoundError) -> MissingPartError:
     """Return the error that names the optional part holding the module that was not found."""
     module = (error.name or str(error)).partition(".")[0]
-    extra = extras_by_package().get(module.lower())
+    package = PACKAGE_OF_MODULE.get(module, module.lower())
+    extra = extras_by_package().get(package)
     if extra is None:
         return MissingPartError(
             f"the Python module {error.name or error} is not installed",
             hint=f"install {DISTRIBUTION} again: it needs that module",
         )
     return MissingPartError(
-        f"the optional part {extra!r} is not installed (no package {module})",
+        f"the optional part {extra!r} is not installed (no package {package})",
         hint=f"install it with `pip install '{DISTRIBUTION}[{extra}]'`",
     )
 

@@ -11,7 +11,7 @@ from steward.version import __version__
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "See": ("demo", "report", "dashboard"),
     "Ask": ("sql",),
-    "Run": ("up", "collect", "warehouse", "import"),
+    "Run": ("up", "collect", "agent", "warehouse", "import"),
     "Administer": ("db", "settings", "completion"),
 }
 OTHERS = "More"

@@ -103,6 +103,14 @@ def add_up_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="exporters to scrape: host:port or http://host:port/metrics; added to the settings'",
     )
+    parser.add_argument(
+        "--kubernetes",
+        dest="kubernetes.access",
+        action="store_const",
+        const="auto",
+        default=argparse.SUPPRESS,  # the settings know the default
+        help="watch the cluster of the kubeconfig, or of this pod",
+    )
     parser.add_argument("--no-dashboard", action="store_true", help="collect and keep only")
 
 
@@ -126,10 +134,13 @@ def refuse_up(settings: Settings, scrape: Sequence[str]) -> None:
     Raises:
         UsageError: no target is named, one is no address, or the warehouse is elsewhere.
     """
-    if not (scrape or settings.collect.targets):
+    chosen = settings.collect
+    is_watching = settings.kubernetes.access != "off"
+    if not (scrape or chosen.targets or chosen.file_sd or chosen.http_sd or is_watching):
         raise UsageError(
             "there is nothing to scrape",
-            hint="name exporters: `steward up --scrape http://node1:9400/metrics`",
+            hint="name exporters: `steward up --scrape http://node1:9400/metrics`, or watch a "
+            "cluster: `steward up --kubernetes`",
         )
     faults = [f"{each!r} {fault}" for each in scrape if (fault := TARGET.fault(each)) is not None]
     if faults:
@@ -183,6 +194,7 @@ def child_environ(settings: Settings, *, data_dir: Path, config: Path | None) ->
         "STEWARD_DATA_DIR": str(data_dir.absolute()),
         "STEWARD_LOG_LEVEL": settings.log.level,
         "STEWARD_LOG_FORMAT": settings.log.format,
+        "STEWARD_KUBERNETES_ACCESS": settings.kubernetes.access,
         "STEWARD_WAREHOUSE_URL": "",
         "PYTHONUNBUFFERED": "1",
     }

@@ -6,17 +6,23 @@ which room reads which setting.
 
 from steward.settings.load import Resolved, load, resolve, stated_flags
 from steward.settings.model import (
+    AgentSettings,
     CollectSettings,
     DashboardSettings,
+    KubernetesSettings,
     LogSettings,
+    OwnershipSettings,
     Settings,
     WarehouseSettings,
 )
 
 __all__ = [
+    "AgentSettings",
     "CollectSettings",
     "DashboardSettings",
+    "KubernetesSettings",
     "LogSettings",
+    "OwnershipSettings",
     "Resolved",
     "Settings",
     "WarehouseSettings",

@@ -7,19 +7,13 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
+from typing import get_type_hints
 
 from steward.errors import SettingsError
 from steward.settings.fields import ENVIRONMENT_PREFIX, Setting, all_settings
-from steward.settings.model import (
-    CollectSettings,
-    DashboardSettings,
-    LogSettings,
-    Settings,
-    WarehouseSettings,
-    default_data_dir,
-)
+from steward.settings.model import Settings, default_data_dir
 from steward.settings.values import WrongValueError, from_text, from_toml
 
 CONFIG_VARIABLE = "STEWARD_CONFIG"
@@ -32,12 +26,12 @@ SERVICE_LINK = re.compile(r"STEWARD_(?:\w+_)?(?:SERVICE_(?:HOST|PORT\w*)|PORT_\d
 """What Kubernetes puts into each pod for a service named steward…; none of it is ours."""
 WHOLE_NAMED_SECTIONS = ("log",)
 """Sections whose flags every command has; a command's own flags need no section: ``--port``."""
-SECTIONS = {
-    "log": LogSettings,
-    "warehouse": WarehouseSettings,
-    "collect": CollectSettings,
-    "dashboard": DashboardSettings,
+SECTIONS: Mapping[str, type] = {
+    name: hint
+    for name, hint in get_type_hints(Settings).items()
+    if isinstance(hint, type) and is_dataclass(hint)
 }
+"""The settings' sections by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

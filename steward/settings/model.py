@@ -12,7 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from steward.settings.rules import ByteCount, Name, Port, RowCount, Seconds, Target, Token, Url
+from steward.settings.rules import (
+    ByteCount,
+    ClassRule,
+    LabelKey,
+    Name,
+    Port,
+    RowCount,
+    Seconds,
+    Target,
+    Token,
+    Url,
+)
 
 
 def default_data_dir(environ: Mapping[str, str] = os.environ) -> Path:
@@ -69,6 +80,13 @@ class CollectSettings:
     targets: tuple[Target, ...] = ()
     """Exporters to scrape, as ``host:port`` or with scheme and path; none by default, and
     ``--scrape`` adds to them."""
+    file_sd: tuple[Name, ...] = ()
+    """Files with targets in Prometheus's ``file_sd`` format (JSON or YAML), patterns allowed; read
+    again when they change."""
+    http_sd: tuple[Url, ...] = ()
+    """Addresses that answer with targets in Prometheus's ``http_sd`` format."""
+    sd_interval_s: Seconds = 60.0
+    """Seconds from one look at an ``http_sd`` address to the next, as in Prometheus."""
     interval_s: Seconds = 15.0
     """Seconds from one scrape of a target to the next: the interval dcgm-exporter is used with."""
     timeout_s: Seconds = 10.0
@@ -79,6 +97,61 @@ class CollectSettings:
     spool_limit_bytes: ByteCount = 4_294_967_296
     """Bytes on disk that may wait while the warehouse is away: more than a day of a thousand nodes;
     beyond it the oldest samples are given up and counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubernetesSettings:
+    """Which Kubernetes cluster is watched, and how it is reached."""
+
+    access: Literal["off", "auto", "in-cluster", "kubeconfig"] = "off"
+    """``off`` watches no cluster; ``in-cluster`` uses the pod's service account, ``kubeconfig`` a
+    file; ``auto`` the first of the two that is there."""
+    kubeconfig: Path | None = None
+    """The file to use; unset means ``$KUBECONFIG``, then ``~/.kube/config``."""
+    context: Name | None = None
+    """The context of the file; unset means its current one."""
+    exporters: tuple[Name, ...] = ()
+    """Exporters of the cluster to scrape, by labels: ``app=nvidia-dcgm-exporter``, or in full
+    ``endpointslice:app=nvidia-dcgm-exporter@gpu-operator:9400``; none by default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnershipSettings:
+    """Whose a workload is, and what it is for."""
+
+    team_labels: tuple[LabelKey, ...] = ("team", "tenant", "project")
+    """Label keys that name the team, the first that is set counts: looked for on the pod, then on
+    its owners, then on the namespace, then on the queue, whose name is the last resort;
+    ``metadata.namespace`` stands for the namespace's own name."""
+    owner_labels: tuple[LabelKey, ...] = ("owner", "user")
+    """Label keys that name the person, looked for on the pod, then on its owners."""
+    class_rules: tuple[ClassRule, ...] = ()
+    """Rules ``CLASS: FIELD=PATTERN …`` with CLASS training, inference, development or system and
+    FIELD kind, namespace, queue, priority-class or label.KEY; the first whose conditions all hold
+    counts, and the built-in ones by kind come last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    """How the node agent reads this machine's GPUs, and where it serves them."""
+
+    host: Name = "127.0.0.1"
+    """Address the agent listens on; the default is reached from this machine only."""
+    port: Port = 9410
+    """TCP port the agent listens on; 0 takes a free one."""
+    interval_s: Seconds = 15.0
+    """Seconds from one reading of the GPUs to the next: the interval that a scrape has by
+    default."""
+    deadline_s: Seconds = 1.5
+    """Seconds after which a GPU or the kubelet that has not answered is given up for this
+    reading; must be below the interval."""
+    node: Name | None = None
+    """Name of this node in every series; unset means ``$NODE_NAME``, else the host's name."""
+    pod_resources: Path = Path("/var/lib/kubelet/pod-resources/kubelet.sock")
+    """The kubelet's PodResources socket, which says which container holds which GPU; on a machine
+    without a kubelet there is none, and nobody is told to hold anything."""
+    proc: Path = Path("/proc")
+    """Where the machine's ``/proc`` is; in a container, where the host's is mounted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,5 +181,11 @@ class Settings:
     """Where the warehouse is, and what its server allows."""
     collect: CollectSettings = field(default_factory=CollectSettings)
     """What is scraped, and how patiently."""
+    kubernetes: KubernetesSettings = field(default_factory=KubernetesSettings)
+    """Which Kubernetes cluster is watched, and how it is reached."""
+    ownership: OwnershipSettings = field(default_factory=OwnershipSettings)
+    """Whose a workload is, and what it is for."""
+    agent: AgentSettings = field(default_factory=AgentSettings)
+    """How the node agent reads this machine's GPUs, and where it serves them."""
     dashboard: DashboardSettings = field(default_factory=DashboardSettings)
     """Where the screens are served, and in which language."""

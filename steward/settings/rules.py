@@ -79,3 +79,13 @@ Token = Annotated[
     Pattern(regex=r"[!-+\--~]+", meaning="printable ASCII without spaces and commas"),
     Secret(),
 ]
+LABEL_KEY = Pattern(
+    regex=r"[A-Za-z0-9](?:[\w./-]*[A-Za-z0-9])?",
+    meaning="a label key such as team or example.org/team",
+)
+LabelKey = Annotated[str, LABEL_KEY]
+CLASS_RULE = Pattern(
+    regex=r"(?:training|inference|development|system): ?\S.*",
+    meaning="a class, a colon and conditions, such as 'inference: kind=Deployment'",
+)
+ClassRule = Annotated[str, CLASS_RULE]

@@ -59,7 +59,8 @@ def _property(setting: Setting) -> dict[str, object]:
     described = {"type": "array", "items": kind} if shape.is_list else kind
     described = {"description": setting.description.replace("``", "`"), **described}
     if setting.default is not None:
-        described["default"] = setting.default
+        default = setting.default
+        described["default"] = str(default) if isinstance(default, Path) else default
     if shape.is_secret:
         described["writeOnly"] = True
     return described

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from steward.errors import SettingsError
-from steward.settings import CollectSettings, Settings, WarehouseSettings, load, resolve
+from steward.settings import (
+    AgentSettings,
+    CollectSettings,
+    KubernetesSettings,
+    OwnershipSettings,
+    Settings,
+    WarehouseSettings,
+    load,
+    resolve,
+)
 from steward.settings.fields import all_settings
 
 NOTHING: Mapping[str, str] = {"HOME": "/home/nobody", "XDG_CONFIG_HOME": "/nowhere"}
@@ -108,6 +117,24 @@ def test_every_setting_can_be_said_in_the_environment() -> None:
         "STEWARD_COLLECT_INTERVAL_S": "5",
         "STEWARD_COLLECT_TIMEOUT_S": "2",
         "STEWARD_COLLECT_BODY_LIMIT_BYTES": "1024",
+        "STEWARD_COLLECT_FILE_SD": "/etc/targets/*.json",
+        "STEWARD_COLLECT_HTTP_SD": "http://sd:80/a,http://sd:80/b",
+        "STEWARD_COLLECT_SD_INTERVAL_S": "30",
+        "STEWARD_COLLECT_SPOOL_LIMIT_BYTES": "2048",
+        "STEWARD_KUBERNETES_ACCESS": "kubeconfig",
+        "STEWARD_KUBERNETES_KUBECONFIG": "/etc/kube/config",
+        "STEWARD_KUBERNETES_CONTEXT": "prod",
+        "STEWARD_KUBERNETES_EXPORTERS": "app=dcgm-exporter@gpu:9400",
+        "STEWARD_OWNERSHIP_TEAM_LABELS": "team,example.org/team",
+        "STEWARD_OWNERSHIP_OWNER_LABELS": "",
+        "STEWARD_OWNERSHIP_CLASS_RULES": "inference: kind=Deployment namespace=prod-*",
+        "STEWARD_AGENT_HOST": "0.0.0.0",  # noqa: S104  # said, not listened on
+        "STEWARD_AGENT_PORT": "9400",
+        "STEWARD_AGENT_INTERVAL_S": "10",
+        "STEWARD_AGENT_DEADLINE_S": "1",
+        "STEWARD_AGENT_NODE": "n1",
+        "STEWARD_AGENT_POD_RESOURCES": "/run/kubelet.sock",
+        "STEWARD_AGENT_PROC": "/host/proc",
         "STEWARD_DASHBOARD_HOST": "localhost",
         "STEWARD_DASHBOARD_PORT": "65535",
         "STEWARD_DASHBOARD_LANGUAGE": "zh",
@@ -134,6 +161,30 @@ def test_every_setting_can_be_said_in_the_environment() -> None:
         interval_s=5.0,
         timeout_s=2.0,
         body_limit_bytes=1024,
+        file_sd=("/etc/targets/*.json",),
+        http_sd=("http://sd:80/a", "http://sd:80/b"),
+        sd_interval_s=30.0,
+        spool_limit_bytes=2048,
+    )
+    assert settings.kubernetes == KubernetesSettings(
+        access="kubeconfig",
+        kubeconfig=Path("/etc/kube/config"),
+        context="prod",
+        exporters=("app=dcgm-exporter@gpu:9400",),
+    )
+    assert settings.ownership == OwnershipSettings(
+        team_labels=("team", "example.org/team"),
+        owner_labels=(),
+        class_rules=("inference: kind=Deployment namespace=prod-*",),
+    )
+    assert settings.agent == AgentSettings(
+        host="0.0.0.0",  # noqa: S104  # said, not listened on
+        port=9400,
+        interval_s=10.0,
+        deadline_s=1.0,
+        node="n1",
+        pod_resources=Path("/run/kubelet.sock"),
+        proc=Path("/host/proc"),
     )
 
 
