@@ -5,7 +5,7 @@ BIN := .venv/bin
 ROOMS := steward collector sql analytics enforcer dashboard
 ARGS ?=
 
-.PHONY: help setup demo test check format bench docs lock wheel cluster-binaries
+.PHONY: help setup demo test check format gpu bench docs lock wheel cluster-binaries
 
 help: ## Show this list.
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -34,6 +34,9 @@ format: setup ## Format Python and SQL, and mend what the linters can.
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	$(BIN)/sqlfluff fix --disable-progress-bar sql
+
+gpu: setup ## Read a real card, every signal; without one say so.
+	@$(BIN)/python -m deploy.gpu_smoke
 
 bench: setup ## Print each benchmark's ratio against its baseline.
 	@for bench in benchmarks/bench_*.py; do $(BIN)/python "$$bench" || exit 1; done
