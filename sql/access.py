@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from sql.client import RemoteWarehouse, connect
+from sql.client import ANSWER_TIMEOUT_S, RemoteWarehouse, connect
 from sql.limits import limits_of
 from sql.ownership import read_card
 from sql.warehouse import EmbeddedWarehouse, open_embedded
@@ -32,14 +32,14 @@ def open_warehouse(settings: Settings) -> Iterator[EmbeddedWarehouse | RemoteWar
             yield remote
 
 
-def remote_of(settings: Settings) -> RemoteWarehouse | None:
+def remote_of(settings: Settings, *, answer_s: float = ANSWER_TIMEOUT_S) -> RemoteWarehouse | None:
     """Return the server to ask: the one that is set, or the live owner of the data directory."""
     if settings.warehouse.url is not None:
-        return connect(settings.warehouse.url, settings.warehouse.token)
+        return connect(settings.warehouse.url, settings.warehouse.token, answer_s=answer_s)
     card = read_card(settings.data_dir)
     if card is None:
         return None
-    remote = connect(card.url, own_token(settings.warehouse))
+    remote = connect(card.url, own_token(settings.warehouse), answer_s=answer_s)
     if remote.is_ready():
         return remote
     remote.close()

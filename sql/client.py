@@ -27,20 +27,30 @@ ANSWER_TIMEOUT_S: Final = 300.0
 """Longer than any statement may run: the server is the one to stop it."""
 
 
-def connect(url: str, token: str | None = None) -> RemoteWarehouse:
+def connect(
+    url: str, token: str | None = None, *, answer_s: float = ANSWER_TIMEOUT_S
+) -> RemoteWarehouse:
     """Return the warehouse at this address; nothing is sent yet.
 
     Args:
         url: ``http://host:port`` of a running ``steward warehouse``.
         token: bearer token, where the server wants one.
+        answer_s: how long to wait for the next piece of an answer.
 
     Raises:
         SettingsError: the address is none.
     """
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    timeout = httpx.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+    timeout = httpx.Timeout(answer_s, connect=CONNECT_TIMEOUT_S)
+    is_tls = url.lower().startswith("https:")
     try:
-        client = httpx.Client(base_url=url, headers=headers, timeout=timeout, trust_env=False)
+        client = httpx.Client(
+            base_url=url,
+            headers=headers,
+            timeout=timeout,
+            trust_env=False,
+            verify=is_tls,  # loading the machine's authorities takes 30 ms: only where needed
+        )
     except (httpx.InvalidURL, ValueError) as error:
         raise SettingsError(
             f"warehouse.url {url!r} is no address: {error}", hint="write http://127.0.0.1:8420"
@@ -73,7 +83,7 @@ class RemoteWarehouse:
             content=wire.to_arrow(arrow_table(rows)),
             headers={"Content-Type": wire.ARROW, "Steward-Batch-Id": batch_id},
         )
-        fields = self._fields(answer)
+        fields = self._fields(answer, "batch_id", "table", "row_count", "is_repeat")
         return AppendReceipt(
             batch_id=BatchId(fields["batch_id"]),
             table=fields["table"],

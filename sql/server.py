@@ -34,6 +34,7 @@ from steward.clock import Clock
 from steward.errors import InputError, QueryError, StewardError
 from steward.ids import BatchId
 from steward.ports import Parameter
+from steward.version import __version__
 
 APPEND_THREADS: Final = 4
 BATCH_HEADER: Final = "steward-batch-id"
@@ -269,8 +270,9 @@ class Routes:
 
 
 def describe(service: Service) -> dict[str, object]:
-    """Return what can be appended to and what can be asked."""
+    """Return what can be appended to and what can be asked, and by which version."""
     return {
+        "version": __version__,
         "tables": {
             name: [
                 {"name": field.name, "type": str(field.type), "nullable": field.nullable}

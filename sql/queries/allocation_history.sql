@@ -1,5 +1,6 @@
 -- purpose    who held which device or MIG instance during the period
--- grain      one row per allocation that touches the period, as last observed
+-- grain      one row per allocation that touches the period, as last observed; where nobody is
+--            known to hold what works or is not shown, unheld_reason says which
 -- parameters $from_at timestamptz inclusive, $until_at timestamptz exclusive
 with owners as (
     select
@@ -24,14 +25,20 @@ held as (
         namespace,
         pod,
         workload_uid,
-        tenant_id
+        tenant_id,
+        workload_class,
+        ownership_level,
+        case
+            when attribution_source = 'none' and pod is null
+                then split_part(conflict, ';', 1)
+        end as unheld_reason
     from allocation
     where started_at < $until_at
     qualify
         row_number() over (
             partition by
-                cluster, device_uuid, instance_id, replica, namespace, pod, pod_uid, container,
-                workload_uid, started_at
+                cluster, device_uuid, instance_id, replica, namespace, pod, container, started_at,
+                case when pod is null then workload_uid end
             order by observed_at desc, ended_at asc nulls last
         ) = 1
 )
@@ -48,8 +55,12 @@ select
     held.namespace,
     held.pod,
     held.workload_uid,
-    coalesce(held.tenant_id, owners.tenant_id, held.namespace) as tenant_id,
-    owners.workload_class
+    case
+        when coalesce(held.ownership_level, '') != 'unattributed'
+            then coalesce(held.tenant_id, owners.tenant_id, held.namespace)
+    end as tenant_id,
+    coalesce(held.workload_class, owners.workload_class) as workload_class,
+    held.unheld_reason
 from held
 left join owners on held.cluster = owners.cluster and held.workload_uid = owners.workload_uid
 where held.ended_at is null or held.ended_at > $from_at

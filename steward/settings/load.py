@@ -20,6 +20,7 @@ CONFIG_VARIABLE = "STEWARD_CONFIG"
 OTHER_VARIABLES: Mapping[str, str] = {
     CONFIG_VARIABLE: "path of the TOML file; `--config` wins over it",
     "STEWARD_TEST_DATA": "folder of recorded inputs, read by the tests only",
+    "STEWARD_SOAK_S": "seconds that the comparison with a real server runs, read by the tests only",
 }
 """Variables with our prefix that are not settings, with their meaning."""
 SERVICE_LINK = re.compile(r"STEWARD_(?:\w+_)?(?:SERVICE_(?:HOST|PORT\w*)|PORT_\d+_(?:TCP|UDP)\w*)")
