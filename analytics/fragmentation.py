@@ -111,6 +111,7 @@ def _one_shape(nodes: FreeNodes, shape: dict[str, int | float | str]) -> dict[st
 
 
 def _access(models: NDArray[np.str_], allowed: str) -> NDArray[np.bool_]:
+    """Return which nodes have an allowed model; labels write its name without spaces."""
     if not allowed:
         return np.ones(len(models), dtype=np.bool_)
-    return np.isin(models, allowed.split("|"))
+    return np.isin(np.strings.replace(models, " ", "-"), allowed.replace(" ", "-").split("|"))

@@ -54,6 +54,12 @@ def test_categories(asked: pl.DataFrame, category: str, milli: float) -> None:
     assert sum(found[name][0] for name in CATEGORIES) == 2700
 
 
+def test_model_as_a_node_label_writes_it() -> None:
+    nodes = free_nodes(node(0, 1000, model="NVIDIA H100 80GB HBM3"))
+    found = fragmentation(nodes, shape(0, 1000, 1, "NVIDIA-H100-80GB-HBM3"))
+    assert found["q3_satisfied"].to_list() == [1000]
+
+
 def test_full_node_has_no_fragments() -> None:
     found = fragmentation(free_nodes(node(1000, 0, 0)), shape(0, 1000))
     assert found["fragment_milli"].to_list() == [0.0]
