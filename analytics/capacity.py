@@ -15,9 +15,10 @@ _NODE = ("cluster", "node")
 
 
 def open_allocations(allocations: pl.DataFrame, period: Period) -> pl.DataFrame:
-    """Return the allocations still held at the period's end."""
+    """Return the allocations still held at the period's end, each by somebody."""
     return allocations.filter(
-        (pl.col("started_at") < period.until_at)
+        pl.col("unheld_reason").is_null()
+        & (pl.col("started_at") < period.until_at)
         & (pl.col("ended_at").is_null() | (pl.col("ended_at") >= period.until_at))
     )
 

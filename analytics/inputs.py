@@ -103,6 +103,7 @@ SCHEMAS: Final[Mapping[str, pl.Schema]] = MappingProxyType(
             workload_uid=pl.String,
             tenant_id=pl.String,
             workload_class=pl.String,
+            unheld_reason=pl.String,
         ),
         "workload_current": _rows(
             cluster=pl.String,

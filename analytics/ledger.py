@@ -19,12 +19,16 @@ CLASSES: Final = (
     "ineffective_gpu_hours",
     "idle_gpu_hours",
     "unknown_gpu_hours",
+    "unattributed_busy_gpu_hours",
     "unallocated_gpu_hours",
     "unconfigured_gpu_hours",
     "down_gpu_hours",
 )
 """In this order: allocated and known (measured, then estimated by bound or proxy; active but
-ineffective; idle), allocated or share unknown, free, free by MIG geometry, lost or cordoned."""
+ineffective; idle), allocated or share unknown or not shown by anything, at work without a known
+holder, free, free by MIG geometry, lost or cordoned."""
+BUSY_WITHOUT_HOLDER: Final = "busy_without_holder"
+UNOBSERVED: Final = "unobserved"
 ROUNDING_RATIO: Final = 1e-9
 """Differences below this share of the wall clock are rounding, not time."""
 _MEASURED: Final = CLASSES[:4]
@@ -43,7 +47,8 @@ def ledger(segments: Segments, observed: pl.DataFrame, *, has_holders: bool) -> 
         one row per slice and holder, and one per slice for what nobody held, ascending
             slice_id, device_uuid, tenant_id, workload_class, workload_uid (null: nobody or
             unknown), is_held bool, wall_gpu_hours f64, the ``CLASSES`` f64 (never null)
-        A loss comes before everything; a cordon only before free time.
+        A loss comes before everything; a cordon only before free time, which work without a known
+        holder is not.
     """
     slices = segments.slices.with_columns(wall_gpu_hours=_wall())
     known = slices.select("slice_id", "weight_ratio").join(
@@ -53,7 +58,8 @@ def ledger(segments: Segments, observed: pl.DataFrame, *, has_holders: bool) -> 
         pl.col(name).fill_null(0.0) * pl.col("weight_ratio") for name in _MEASURED
     ).drop("weight_ratio")
     framed = slices.join(weighted, on="slice_id")
-    rows = [_held_rows(framed, segments.holders), _free_rows(framed, segments.holders, has_holders)]
+    told = framed.join(segments.unheld, on="slice_id", how="left")
+    rows = [_held_rows(framed, segments.holders), _free_rows(told, segments.holders, has_holders)]
     return pl.concat(rows, how="diagonal").sort(
         "slice_id", "is_held", "tenant_id", "workload_uid", nulls_last=True
     )
@@ -105,6 +111,7 @@ def _held_rows(framed: pl.DataFrame, holders: pl.DataFrame) -> pl.DataFrame:
         "wall_gpu_hours",
         *[pl.when(lost).then(0.0).otherwise(pl.col(name)).alias(name) for name in _MEASURED],
         pl.when(lost).then(0.0).otherwise(unknown).alias("unknown_gpu_hours"),
+        pl.lit(0.0).alias("unattributed_busy_gpu_hours"),
         pl.lit(0.0).alias("unallocated_gpu_hours"),
         pl.lit(0.0).alias("unconfigured_gpu_hours"),
         pl.when(lost).then(pl.col("wall_gpu_hours")).otherwise(0.0).alias("down_gpu_hours"),
@@ -135,9 +142,13 @@ def _free_rows(framed: pl.DataFrame, holders: pl.DataFrame, has_holders: bool) -
 
 def _free_class(*, has_holders: bool) -> pl.Expr:
     return (
-        pl.when(pl.col("is_lost") | pl.col("is_cordoned"))
+        pl.when("is_lost")
         .then(pl.lit("down_gpu_hours"))
-        .when(~pl.col("is_share_known"))
+        .when(pl.col("unheld_reason") == BUSY_WITHOUT_HOLDER)
+        .then(pl.lit("unattributed_busy_gpu_hours"))
+        .when("is_cordoned")
+        .then(pl.lit("down_gpu_hours"))
+        .when(~pl.col("is_share_known") | (pl.col("unheld_reason") == UNOBSERVED))
         .then(pl.lit("unknown_gpu_hours"))
         .when("is_remainder")
         .then(pl.lit("unconfigured_gpu_hours"))

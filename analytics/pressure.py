@@ -38,7 +38,7 @@ def waiting_and_free(attempts: pl.DataFrame, inputs: Inputs, period: Period) -> 
     ).cast(INSTANT)
     waiting = _level(grid, _waiting_changes(attempts, period))
     points = grid.with_columns(waiting_gpu_count=waiting)
-    if inputs.allocations.is_empty():
+    if inputs.allocations["unheld_reason"].null_count() == 0:
         return points.with_columns(idle_gpu_count=pl.lit(None, dtype=pl.Float64))
     return points.with_columns(idle_gpu_count=_level(grid, _free_changes(inputs, period)))
 

@@ -32,6 +32,8 @@ class Segments:
     ``holders``: one row per slice and holder, ascending
         slice_id, held_ratio f64 (share of the slice), tenant_id, workload_class, workload_uid,
         namespace, pod
+    ``unheld``: one row per slice that nobody holds and of which something is told, ascending
+        slice_id, unheld_reason (``busy_without_holder`` or ``unobserved``)
     ``unplaced``: rows of ``lifetimes.allocation_spans`` on a device or instance that did not exist
         while they lasted; they hold nothing
     """
@@ -39,6 +41,7 @@ class Segments:
     slices: pl.DataFrame
     series: pl.DataFrame
     holders: pl.DataFrame
+    unheld: pl.DataFrame
     unplaced: pl.DataFrame
 
 
@@ -63,11 +66,16 @@ def segments(inputs: Inputs, period: Period) -> Segments:
         maintain_order="left",
     )
     placed = _placed(slices, _covered(held, cuts))
+    is_held = pl.col("unheld_reason").is_null()
+    holders = _holders(placed.filter(is_held))
     return Segments(
         slices=numbered,
         series=series,
-        holders=_holders(placed),
-        unplaced=held.join(placed, on="allocation_id", how="anti").drop("allocation_id"),
+        holders=holders,
+        unheld=_unheld(placed.filter(~is_held), holders),
+        unplaced=held.filter(is_held)
+        .join(placed, on="allocation_id", how="anti")
+        .drop("allocation_id"),
     )
 
 
@@ -187,6 +195,16 @@ def _placed(slices: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
     """Return one row per allocation and slice it lies in, with weight_ratio."""
     where = slices.select("segment_id", "instance_id", "slice_id", "weight_ratio")
     return held.join(where, on=["segment_id", "instance_id"], nulls_equal=True)
+
+
+def _unheld(placed: pl.DataFrame, holders: pl.DataFrame) -> pl.DataFrame:
+    """Return why slices without a holder are told; being at work comes before being unseen."""
+    return (
+        placed.join(holders, on="slice_id", how="anti")
+        .group_by("slice_id")
+        .agg(pl.col("unheld_reason").min())
+        .sort("slice_id")
+    )
 
 
 def _holders(placed: pl.DataFrame) -> pl.DataFrame:

@@ -68,7 +68,7 @@ def device_time(frames: Mapping[str, pl.DataFrame], period: Period) -> DeviceTim
     homes = current_devices(inputs.devices, inputs.nodes).select(
         "cluster", "node", "device_uuid", "model"
     )
-    has_holders = inputs.allocations.height > 0
+    has_holders = inputs.allocations["unheld_reason"].null_count() > 0
     rows = gpu_hours.ledger(cut_up, seen.by_slice, has_holders=has_holders)
     known = conform("device_history", frames["device_history"])
     stray = samples.select("device_key").unique().join(known, on="device_key", how="anti")

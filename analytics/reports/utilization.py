@@ -32,7 +32,8 @@ CLASS_TITLES: Mapping[str, tuple[str, str]] = {
     "effective_estimated_gpu_hours": ("Effective, estimated", "the same, by an upper bound"),
     "ineffective_gpu_hours": ("Ineffective", "held and active, but not working"),
     "idle_gpu_hours": ("Held idle", "held, and doing nothing"),
-    "unknown_gpu_hours": ("Unknown", "held, use not observed; or holders not recorded"),
+    "unknown_gpu_hours": ("Unknown", "held, use not observed; or nothing tells of holders"),
+    "unattributed_busy_gpu_hours": ("Busy, no holder", "at work, and no source names a holder"),
     "unallocated_gpu_hours": ("Free", "held by nobody"),
     "unconfigured_gpu_hours": ("Unconfigured", "no MIG instance covers it"),
     "down_gpu_hours": ("Down", "lost, or free on a cordoned node"),
@@ -91,7 +92,8 @@ def headline(time: DeviceTime) -> tuple[Figure, ...]:
             "unattributed_busy_gpu_hours",
             "Busy without holder",
             unattributed_busy_hours(time),
-            "Device-time seen active while no holder was recorded; inside free time.",
+            "Device-time at work while no holder was recorded: its own class where the collector "
+            "told it so, else inside free time.",
         ),
     )
 
@@ -169,11 +171,12 @@ def unattributed_busy_hours(time: DeviceTime) -> float | None:
     """Return device-time seen active while nobody was recorded as holder."""
     if not time.has_holders:
         return None
-    held = time.segments.holders.select("slice_id").unique()
-    free = time.weighted.join(held, on="slice_id", how="anti")
-    return (
-        total(free, "active_effective_s") + total(free, "active_ineffective_s")
-    ) / SECONDS_PER_HOUR
+    told = total(time.rows, "unattributed_busy_gpu_hours")
+    held = time.segments.holders.select("slice_id")
+    known = pl.concat([held, time.segments.unheld.select("slice_id")]).unique()
+    free = time.weighted.join(known, on="slice_id", how="anti")
+    seen_s = total(free, "active_effective_s") + total(free, "active_ineffective_s")
+    return told + seen_s / SECONDS_PER_HOUR
 
 
 def span_gpu_hours(spans: pl.DataFrame) -> float:
@@ -262,7 +265,11 @@ def tenant_table(time: DeviceTime, *, key: str = "tenant_id", title: str = "Tena
         )
         .sort("wall_gpu_hours", key, descending=[True, False], nulls_last=True)
     )
-    free_classes = {"unallocated_gpu_hours", "unconfigured_gpu_hours"}
+    free_classes = {
+        "unattributed_busy_gpu_hours",
+        "unallocated_gpu_hours",
+        "unconfigured_gpu_hours",
+    }
     columns = (
         column(key, title, "text", "null: not recorded"),
         column("wall_gpu_hours", "Held", "GPU-hours"),

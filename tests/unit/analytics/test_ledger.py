@@ -224,3 +224,61 @@ def test_a_reading_across_a_change_of_holder_is_cut_there() -> None:
     )
     by_tenant = by_class(device_time(given, ONE_HOUR).rows, "tenant_id")
     assert by_tenant["idle_gpu_hours"].to_list() == pytest.approx([30.5 / 60, 29.5 / 60])
+
+
+def nobody(reason: str, **given: object) -> Row:
+    """Return device-time that the collector says nobody is known to hold."""
+    return {
+        "namespace": None,
+        "pod": None,
+        "workload_uid": None,
+        "tenant_id": None,
+        "workload_class": None,
+        "unheld_reason": reason,
+        **given,
+    }
+
+
+@pytest.mark.parametrize(
+    ("reason", "leaf"),
+    [
+        pytest.param("busy_without_holder", "unattributed_busy", id="at work, not idle"),
+        pytest.param("unobserved", "unknown", id="nothing shows it, not free"),
+    ],
+)
+@pytest.mark.parametrize("reading", [IDLE, SILENT, HALF, APPARENT])
+def test_time_that_is_told_without_a_holder(reason: str, leaf: str, reading: Row) -> None:
+    told = rows(
+        "allocation_history",
+        {"ended_at": NOON + HOUR / 4},
+        nobody(reason, started_at=NOON + HOUR / 2),
+    )
+    lost = rows("device_event_history", {"kind": "lost", "occurred_at": NOON + HOUR * 3 / 4})
+    found = hours(
+        allocation_history=told,
+        utilization_sample=readings([reading] * WHOLE_HOUR),
+        device_event_history=lost,
+    )
+    held = rows("allocation_history", {"ended_at": NOON + HOUR / 4})
+    known = hours(allocation_history=held, utilization_sample=readings([reading] * WHOLE_HOUR))
+    assert found[leaf] == pytest.approx(0.25 + known.get(leaf, 0.0))
+    assert (found["unallocated"], found["down"]) == pytest.approx((0.25, 0.25))
+    assert sum(found.values()) == pytest.approx(1.0)
+
+
+def test_work_without_a_holder_is_not_free_on_a_cordoned_node() -> None:
+    told = rows("allocation_history", {"ended_at": NOON}, nobody("busy_without_holder"))
+    cordoned = rows("node_history", {"is_schedulable": False})
+    before = rows("allocation_history", {"device_uuid": "GPU-z"})
+    found = hours(allocation_history=pl.concat([told, before]), node_history=cordoned)
+    assert found == pytest.approx({"unattributed_busy": 1.0})
+
+
+def test_a_holder_comes_before_what_is_told_without_one() -> None:
+    told = rows("allocation_history", {}, nobody("busy_without_holder"))
+    assert hours(allocation_history=told) == pytest.approx({"unknown": 1.0})
+
+
+def test_time_told_without_a_holder_is_no_word_of_holders() -> None:
+    told = rows("allocation_history", nobody("unobserved", ended_at=NOON + HOUR / 2))
+    assert hours(allocation_history=told) == pytest.approx({"unknown": 1.0})

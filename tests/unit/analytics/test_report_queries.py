@@ -181,6 +181,49 @@ def test_tenant_comes_from_the_workload_then_the_namespace(store: Store) -> None
     assert sorted(store.ask("allocation_history")["tenant_id"]) == ["owner", "team-a"]
 
 
+def test_what_becomes_known_of_a_holder_corrects_its_row(store: Store) -> None:
+    late = {"observed_at": NOON + MINUTE, "pod_uid": "u1", "workload_uid": "w1", "tenant_id": "t"}
+    store.add(
+        "allocation",
+        {**HELD, "observed_at": NOON, "started_at": NOON},
+        {**HELD, "started_at": NOON, "workload_class": "inference", **late},
+    )
+    found = store.ask("allocation_history").select("tenant_id", "workload_class", "workload_uid")
+    assert found.rows() == [("t", "inference", "w1")]
+
+
+def test_the_class_comes_from_the_allocation_then_the_workload(store: Store) -> None:
+    store.add("workload", {**WORK, "observed_at": NOON, "workload_class": "training"})
+    held = {**HELD, "observed_at": NOON, "started_at": NOON, "workload_uid": "w1"}
+    store.add("allocation", {**held, "workload_class": "development"}, {**held, "pod": "q"})
+    classes = store.ask("allocation_history")["workload_class"]
+    assert sorted(classes) == ["development", "training"]
+
+
+def test_two_shares_of_one_pod_are_two_allocations(store: Store) -> None:
+    held = {**HELD, "observed_at": NOON, "started_at": NOON}
+    store.add("allocation", {**held, "replica": 0}, {**held, "replica": 1})
+    assert store.ask("allocation_history").height == 2
+
+
+def test_unattributed_time_has_no_tenant_and_says_why(store: Store) -> None:
+    nobody = {**HELD, "observed_at": NOON, "attribution_source": "none", "pod": None,
+              "namespace": None, "ownership_level": "unattributed"}  # fmt: skip
+    store.add(
+        "allocation",
+        {**HELD, "observed_at": NOON, "started_at": NOON, "ownership_level": "unattributed",
+         "conflict": "indirect"},
+        {**nobody, "started_at": NOON + MINUTE, "ended_at": NOON + 2 * MINUTE,
+         "conflict": "busy_without_holder;exporter_label=a/b"},
+        {**nobody, "started_at": NOON + 2 * MINUTE, "conflict": "unobserved"},
+    )  # fmt: skip
+    assert store.ask("allocation_history").select("tenant_id", "unheld_reason").rows() == [
+        (None, None),
+        (None, "busy_without_holder"),
+        (None, "unobserved"),
+    ]
+
+
 def test_work_over_before_the_period_is_left_out(store: Store) -> None:
     step = {"cluster": "c", "observed_at": NOON, "attempt": 1, "source": "t"}
     for uid, ended in (("over", -1), ("ends inside", 1), ("open", None)):
