@@ -6,6 +6,7 @@ import argparse
 from datetime import datetime
 from pathlib import Path
 
+from collector.backfill.flags import add_prometheus, add_sacct
 from steward.command import Command, Context
 from steward.errors import UsageError
 from steward.period import instant_from
@@ -19,6 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_simulated(sources.add_parser("simulated", help="a made-up fleet with every pathology"))
     _add_openb(sources.add_parser("openb", help="a public trace: a node list and a pod list"))
     _add_exposition(sources.add_parser("exposition", help="saved texts of GPU exporters"))
+    add_prometheus(sources.add_parser("prometheus", help="the past that a Prometheus server keeps"))
+    add_sacct(sources.add_parser("sacct", help="jobs from Slurm's accounting text"))
 
 
 def _add_simulated(parser: argparse.ArgumentParser) -> None:
@@ -76,6 +79,8 @@ def _add_exposition(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Import what the flags name; tell how many rows each table received."""
+    if args.import_source in {"prometheus", "sacct"}:
+        return _backfill(args, context)
     from collector import import_run  # noqa: PLC0415 - heavy: loaded only when it is called
 
     match args.import_source:
@@ -98,6 +103,24 @@ def run(args: argparse.Namespace, context: Context) -> int:
             )
 
 
+def _backfill(args: argparse.Namespace, context: Context) -> int:
+    if args.import_source == "sacct":
+        from collector.backfill import sacct_run  # noqa: PLC0415 - heavy, as above
+
+        return sacct_run.import_sacct(context, file=args.file, time_zone=args.time_zone)
+    from collector.backfill import prometheus_run  # noqa: PLC0415 - heavy, as above
+
+    asked = prometheus_run.Asked(
+        url=args.url,
+        from_at=args.from_at,
+        until_at=args.until_at,
+        match=args.match,
+        window_minutes=args.window,
+        headers_file=args.headers_file,
+    )
+    return prometheus_run.import_prometheus(context, asked)
+
+
 def _instant(text: str) -> datetime:
     """Return the aware instant that the ISO 8601 text names.
 
@@ -115,7 +138,7 @@ def _instant(text: str) -> datetime:
 
 IMPORT = Command(
     name="import",
-    summary="Store a simulated fleet, a public trace or saved exporter texts",
+    summary="Store the past of a Prometheus server or of Slurm, saved texts, or a simulated fleet",
     add_arguments=add_arguments,
     run=run,
 )

@@ -6,20 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any
 
 import pyarrow as pa
 
 from collector.batches import Batch
 from steward.errors import AccessError, InputError
-from steward.ports import Reader, Writer
-
-_LABELS: Final = """
-    select distinct source, cluster, labels_json
-    from node
-    where labels_json is not null
-    order by source, cluster, labels_json
-"""
+from steward.ports import Parameter, Reader, Writer
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,21 +46,30 @@ def store(
 
 
 def stored_identities(reader: Reader, *, source: str, label: str, cluster: str) -> list[str]:
-    """Return the identities of earlier imports of this source into this cluster, ascending."""
+    """Return the identities of earlier imports of this source into this cluster, ascending.
+
+    Raises:
+        AccessError: the token may not read.
+    """
+    rows = stored_rows(reader, "imported_node", source=source, cluster=cluster)
+    identities = {json.loads(row["labels_json"]).get(label) for row in rows}
+    return sorted(each for each in identities if each is not None)
+
+
+def stored_rows(reader: Reader, query: str, **parameters: Parameter) -> list[dict[str, Any]]:
+    """Return what a named query finds, before anything is stored.
+
+    Raises:
+        AccessError: the token may append and not read.
+    """
     try:
-        rows = pa.table(reader.sql(_LABELS)).to_pylist()
+        return pa.table(reader.query(query, parameters)).to_pylist()
     except AccessError as error:
         raise AccessError(
             f"an import first looks for earlier imports, and may not: {error.message}",
             hint="list the token in warehouse.reader_tokens as well as in writer_tokens, "
             "or use an admin token; nothing was stored",
         ) from error
-    identities = {
-        json.loads(row["labels_json"]).get(label)
-        for row in rows
-        if row["source"] == source and row["cluster"] == cluster
-    }
-    return sorted(each for each in identities if each is not None)
 
 
 def refuse_other_identity(earlier: Iterable[str], identity: str, *, what: str) -> None:
