@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from collector.normalize.dictionary import PERCENT_GENERATION, RATIO_GENERATION, Metric
+from collector.normalize.metric import Metric
 from collector.normalize.units import DEVICE_RATIO, PERCENT, UNSETTLED_RATIO, Unit
+from collector.normalize.vendors.nvidia import PERCENT_GENERATION, RATIO_GENERATION
 
 TWICE_USED_NAME: Final = "DCGM_FI_DEV_GPU_UTIL_RATIO"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-_PROFILE: Final = re.compile(r"(?:\d+c\.)?(?P<slices>\d+)g\.\d+gb(?:\+[\w.+-]+)?", re.IGNORECASE)
+_PROFILE: Final = re.compile(r"(?:\d+c\.)?(?P<slices>\d+)g\.\d+gb(?:[+-][\w.+-]+)?", re.IGNORECASE)
 _SLICES: Final = 7
 _MEMORY_SHARES: Final = MappingProxyType({1: 1 / 8, 2: 2 / 8, 3: 4 / 8, 4: 4 / 8, 7: 8 / 8})
 _A30_SLICES: Final = 4

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from collector.normalize.dialects import DCGM, PodLabels
 from collector.normalize.sentinels import meaning
 
 EXPORTER_NAME: Final = re.compile(r"(dcgm|metrics|npu)-exporter")
 """Found in the name of an exporter's own pod."""
-_SPELLINGS: Final = (
-    ("exported_pod", "exported_namespace", "exported_container"),
-    ("pod", "namespace", "container"),
-    ("pod_name", "pod_namespace", "container_name"),
-    ("podname", "podnamespace", "ctrname"),
-)
-"""In order: a server that relabels puts the exporter's own pod into the plain names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,20 +23,39 @@ class Holder:
     container: str | None
 
 
-def holder(labels: Mapping[str, str]) -> Holder | None:
+def holder(
+    labels: Mapping[str, str],
+    *,
+    spellings: Iterable[PodLabels] = DCGM.pods,
+    own_pod: str | None = None,
+) -> Holder | None:
     """Return the holder that the labels name; None for an unallocated device.
 
-    An empty pod is no pod, and the exporter's own pod never holds a device.
+    An empty pod is no pod, and the exporter's own pod never holds a device: where one spelling
+    names the exporter, the next is asked.
+
+    Args:
+        labels: one series' labels.
+        spellings: which labels to ask, in this order; the first that is there decides.
+        own_pod: the exporter's own pod, where discovery knows it.
     """
-    for pod_label, namespace_label, container_label in _SPELLINGS:
-        if pod_label in labels:
-            pod = meaning(labels[pod_label])
-            container = meaning(labels.get(container_label))
-            if pod is None or _is_exporter(pod, container):
-                return None
-            namespace = meaning(labels.get(namespace_label))
-            return Holder(namespace=namespace, pod=pod, container=container)
+    for spelling in spellings:
+        if spelling.pod not in labels:
+            continue
+        pod = meaning(labels[spelling.pod])
+        if pod is None:
+            return None
+        container = first_meaning(labels, spelling.container)
+        if pod == own_pod or _is_exporter(pod, container):
+            continue
+        namespace = first_meaning(labels, spelling.namespace)
+        return Holder(namespace=namespace, pod=pod, container=container)
     return None
+
+
+def first_meaning(labels: Mapping[str, str], names: Iterable[str]) -> str | None:
+    """Return the first of these labels that says something."""
+    return next((text for name in names if (text := meaning(labels.get(name)))), None)
 
 
 def _is_exporter(pod: str, container: str | None) -> bool:

@@ -1,91 +1,60 @@
-"""What changed about devices since the last scrape: new facts, XIDs, devices gone and back.
+"""What changed about devices since the last scrape: new facts, devices gone and back.
 
-An exporter's XID gauge shows the last code for ever, so only a code that was not shown before is an
-event. A device is called lost only after it was missing twice while others were there: after an
-exporter's restart a scrape may be incomplete, and an empty one says nothing of any device.
+A device is called lost only after it was missing twice while others were there: after an exporter's
+restart a scrape may be incomplete, and an empty one says nothing of any device. Where the source
+itself says that a device does not answer, it is lost at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, TypeAlias
+from typing import Final
 
-from collector.normalize.identity import VENDOR, DeviceKey, Facts
+from collector.holdings import DeviceKey
+from collector.normalize.changes import SOURCE, Changes
+from collector.normalize.events import note_codes, note_counts
+from collector.normalize.identity import Facts
+from collector.normalize.profiling import note_profiling
 from collector.normalize.rows import Gathering
 from collector.normalize.state import KnownDevice, NormalizeState, merged_facts
 
-SOURCE: Final = "exposition"
+__all__ = ["LOST_AFTER_SCRAPES", "SOURCE", "changes"]
+
 LOST_AFTER_SCRAPES: Final = 2
-_RowValues: TypeAlias = dict[str, Any]
-
-
-@dataclass(slots=True, kw_only=True)
-class Changes:
-    """Rows for ``device`` and ``device_event``, without cluster and source."""
-
-    at: datetime
-    devices: list[_RowValues] = field(default_factory=list)
-    events: list[_RowValues] = field(default_factory=list)
-
-    def add_device(self, key: DeviceKey, known: KnownDevice) -> None:
-        """Add a device's present facts."""
-        facts = {name: getattr(known.facts, name) for name in Facts.__dataclass_fields__}
-        self.devices.append(
-            facts
-            | {
-                "observed_at": self.at,
-                "node": known.node,
-                "device_uuid": key[0],
-                "instance_id": key[1],
-                "vendor": VENDOR,
-                "is_present": known.is_present,
-            }
-        )
-
-    def add_event(
-        self, key: DeviceKey, *, node: str, kind: str, code: int | None, detail: str | None
-    ) -> None:
-        """Add something that happened to a device or an instance."""
-        self.events.append(
-            {
-                "occurred_at": self.at,
-                "node": node,
-                "device_uuid": key[0],
-                "instance_id": key[1],
-                "kind": kind,
-                "code": code,
-                "detail": detail,
-            }
-        )
 
 
 def changes(gathering: Gathering, *, state: NormalizeState, at: datetime) -> Changes:
     """Return what changed, and remember it."""
     found = Changes(at=at)
     known_boards = {uuid for uuid, instance_id in state.devices if instance_id is None}
-    shown = dict(_shown_devices(gathering))
+    shown = _shown_devices(gathering)
     for key, (node, facts) in shown.items():
         before = state.devices.get(key)
         was_present = before is not None and before.is_present
-        news = state.learn(key, node=node, facts=facts)
+        row = gathering.rows.get(key)
+        total = None if row is None else row.memory_total_bytes
+        news = state.learn(key, node=node, facts=facts, memory_total_bytes=total)
         if news is not None:
             found.add_device(key, news)
             if not was_present and key[0] in known_boards:
                 _note_appearance(found, key, news)
+    _note_gone(found, gathering, state=state)
     if shown:
         _note_missing(found, state, shown=set(shown))
-    _note_xids(found, gathering, state=state)
+    note_profiling(found, gathering, state=state)
+    told, boards = gathering.told, {uuid for uuid, _ in shown}
+    note_counts(found, told, state=state, known_boards=known_boards, shown=boards)
+    note_codes(found, told, state=state, known_boards=known_boards, shown=boards)
     return found
 
 
-def _shown_devices(gathering: Gathering) -> Iterator[tuple[DeviceKey, tuple[str, Facts]]]:
-    """Yield every device of this scrape with its node and facts, boards of instances included."""
+def _shown_devices(gathering: Gathering) -> dict[DeviceKey, tuple[str, Facts]]:
+    """Return every device of this scrape with its node and facts, boards of instances included."""
     shown: dict[DeviceKey, tuple[str, Facts]] = {}
-    for labels in gathering.seen:
-        identity = gathering.identity(labels)
-        if identity is None:
+    gone = gathering.told.gone
+    for identity in gathering.seen.values():
+        if identity is None or identity.is_shadow or identity.device_uuid in gone:
             continue
         board, facts = (identity.device_uuid, None), identity.facts
         if identity.instance_id is not None:
@@ -93,10 +62,7 @@ def _shown_devices(gathering: Gathering) -> Iterator[tuple[DeviceKey, tuple[str,
             _add_facts(shown, instance, node=identity.node, facts=facts)
             facts = replace(facts, mig_profile=None, sm_share_ratio=None, memory_share_ratio=None)
         _add_facts(shown, board, node=identity.node, facts=facts)
-    for key, (node, facts) in shown.items():
-        row = gathering.rows.get(key)
-        total = None if row is None else row.memory_total_bytes
-        yield key, (node, facts if total is None else replace(facts, memory_total_bytes=total))
+    return shown
 
 
 def _add_facts(
@@ -112,6 +78,18 @@ def _note_appearance(found: Changes, key: DeviceKey, known: KnownDevice) -> None
     else:
         detail = f"instance {key[1]} ({known.facts.mig_profile or 'unknown profile'}) appeared"
         found.add_event(key, node=known.node, kind="mig_changed", code=None, detail=detail)
+
+
+def _note_gone(found: Changes, gathering: Gathering, *, state: NormalizeState) -> None:
+    """Take devices for lost of which the source says that they do not answer."""
+    for (uuid, instance_id), known in state.devices.items():
+        if uuid not in gathering.told.gone or not known.is_present:
+            continue
+        known.is_present = False
+        found.add_device((uuid, instance_id), known)
+        if instance_id is None:
+            detail = f"the source says: {gathering.told.gone[uuid]}"
+            found.add_event((uuid, None), node=known.node, kind="lost", code=None, detail=detail)
 
 
 def _note_missing(found: Changes, state: NormalizeState, *, shown: set[DeviceKey]) -> None:
@@ -130,13 +108,3 @@ def _note_missing(found: Changes, state: NormalizeState, *, shown: set[DeviceKey
         elif (key[0], None) in shown:
             detail = f"instance {key[1]} ({known.facts.mig_profile or 'unknown profile'}) is gone"
             found.add_event(key, node=known.node, kind="mig_changed", code=None, detail=detail)
-
-
-def _note_xids(found: Changes, gathering: Gathering, *, state: NormalizeState) -> None:
-    for uuid, codes in gathering.xids.items():
-        before = state.xids.get(uuid)
-        state.xids[uuid] = frozenset(codes)
-        for code in sorted(set(codes) - (before or frozenset())):
-            detail = codes[code] or (None if before is not None else "shown at first sight")
-            node = gathering.rows[uuid, None].node
-            found.add_event((uuid, None), node=node, kind="xid", code=code, detail=detail)

@@ -6,122 +6,145 @@ board, per exporter in a federated text. None of them may be summed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import Final, TypeAlias
 
-from collector.normalize.dictionary import MEASURES, METRICS, Metric
+from collector.holdings import DeviceKey, Holding
+from collector.normalize.absence import Doubt
+from collector.normalize.alternatives import Alternatives
+from collector.normalize.conversion import converted
+from collector.normalize.counters import Counters
+from collector.normalize.device_row import Cell, DeviceRow
+from collector.normalize.dialects import Dialect
+from collector.normalize.dictionary import METRICS, SPLIT_BY, Metric, known_metric, without_prefix
 from collector.normalize.families import family_unit
-from collector.normalize.identity import DeviceKey, Identity
-from collector.normalize.pods import Holder
-from collector.normalize.sentinels import Absence, absence_of
-from collector.normalize.state import NormalizeState
-from collector.normalize.units import UNSETTLED_RATIO, Unit
+from collector.normalize.identity import Identity, Place
+from collector.normalize.metric import Role
+from collector.normalize.plan_trace import OfProcess, Part, Taken, Trace
+from collector.normalize.state import NormalizeState, SeriesKey
+from collector.normalize.told import PROCESS_ROLES, Told, note_absence
+from collector.normalize.units import Unit
+from collector.normalize.vendors.agent import POD_RESOURCES_UP
 from collector.sources.exposition import Sample
 from collector.sources.exposition_labels import Labels
 
-Cell: TypeAlias = float | int | None
+__all__ = ["Cell", "DeviceRow", "Gathering"]
+
+_LABELS_ONLY: Final = frozenset({Role.IDENTITY, Role.ABSENCE})
+"""Roles whose numbers mean nothing."""
 _Places: TypeAlias = dict[Labels, "DeviceRow | None"]
-_MEASURE_COUNT: Final = len(MEASURES)
+_Family: TypeAlias = tuple[Metric, list[Sample]]
 _INSTANCE_INDEXES: Final = tuple(
-    sorted({m.index for m in METRICS.values() if m.index >= 0 and not m.is_board_wide})
+    {
+        metric.index
+        for metric in METRICS.values()
+        if metric.index >= 0 and not metric.is_board_wide and metric.dialect.hides_divided_board
+    }
 )
-_USED, _FREE, _RESERVED, _TOTAL = (
-    MEASURES.index(f"memory_{part}_bytes") for part in ("used", "free", "reserved", "total")
-)
-
-
-class DeviceRow:
-    """One device's or instance's measures while they are gathered."""
-
-    __slots__ = (
-        "absences",
-        "cells",
-        "device_uuid",
-        "holders",
-        "instance_id",
-        "is_told_by_instances",
-        "node",
-        "sampled_ms",
-    )
-
-    def __init__(self, key: DeviceKey, *, node: str) -> None:
-        """Start with nothing measured."""
-        self.device_uuid, self.instance_id = key
-        self.node = node
-        self.cells: list[Cell] = [None] * _MEASURE_COUNT
-        self.absences: dict[int, Absence] = {}
-        self.holders: set[Holder] = set()
-        self.sampled_ms: int | None = None
-        self.is_told_by_instances = False
-
-    @property
-    def holder(self) -> Holder | None:
-        """Return the one holder; None where there is none, or several share the device."""
-        return next(iter(self.holders)) if len(self.holders) == 1 else None
-
-    @property
-    def memory_total_bytes(self) -> int | None:
-        """Return the measured or completed total."""
-        total = self.cells[_TOTAL]
-        return None if total is None else int(total)
-
-    def absence_text(self) -> str | None:
-        """Return ``column=reason`` for each measure that was named but gave nothing."""
-        silent = sorted(
-            f"{MEASURES[index]}={reason}"
-            for index, reason in self.absences.items()
-            if self.cells[index] is None
-        )
-        return ",".join(silent) or None
-
-    def complete_memory(self) -> None:
-        """Fill the total from its three parts, only where all three were measured."""
-        parts = [self.cells[index] for index in (_USED, _FREE, _RESERVED)]
-        known = [part for part in parts if part is not None]
-        if self.cells[_TOTAL] is None and len(known) == len(parts):
-            self.cells[_TOTAL] = sum(known)
+"""Measures that a divided board does not have itself."""
 
 
 class Gathering:
     """One scrape's rows and counts."""
 
-    def __init__(self, state: NormalizeState, *, target: str) -> None:
+    def __init__(self, state: NormalizeState, *, place: Place, trace: Trace | None = None) -> None:
         """Start empty; the state knows label sets that were seen before."""
         self.rows: dict[DeviceKey, DeviceRow] = {}
-        self.xids: dict[str, dict[int, str | None]] = {}
-        """Codes with their message by device; no codes where the device shows none."""
-        self.seen: set[Labels] = set()
+        self.told = Told()
+        self.counters = Counters()
+        self.seen: dict[SeriesKey, Identity | None] = {}
+        """Whom each label set of a known name speaks of."""
         self.unknown_names: set[str] = set()
         self.duplicate_count = 0
         self.unidentified_count = 0
         self.conflict_count = 0
         self.clamped_count = 0
+        self.kubelet_speaks: bool | None = None
+        """Whether the node agent hears from its kubelet who holds what; None: it is no agent."""
+        self.precedence = 0
+        """Of the exporter whose names these are; of several the highest."""
         self._state = state
-        self._target = target
-        self._places: tuple[_Places, _Places] = ({}, {})
+        self._trace = trace
+        self._place_of_target = place
+        self._places: dict[tuple[str, bool], _Places] = {}
+        self._alternatives = Alternatives()
+        self._undivided: set[str] = set()
+        self._holdings: dict[Holding, None] = {}
 
     def take(self, samples: Iterable[Sample]) -> None:
         """Take all samples of a scrape."""
         families = _by_name(samples)
-        names = families.keys()
-        for name, readings in families.items():
-            metric = METRICS.get(name)
-            single = self._without_repeats(readings)
-            if metric is None:
-                self.unknown_names.add(name)
-            elif metric.index < 0:
-                self._take_xids(metric, single)
-            else:
-                values = [reading[2] for reading in single] if metric.may_be_percent else ()
-                unit = family_unit(metric, values=values, names=names)
-                self._take_family(metric, single, unit=unit)
-        for row in self.rows.values():
-            row.complete_memory()
-        self._hide_parents()
+        known = list(self._known(families))
+        for metric, readings in known:
+            if metric.dialect.has_partial_rows:
+                self._state.learn_aliases(readings, dialect=metric.dialect)
+        self._take_measures(known, names=families.keys())
+        for metric, readings in known:
+            if metric.role is not Role.MEASURE:
+                self._take_told(metric, readings)
+        self._finish()
 
-    def identity(self, labels: Labels) -> Identity | None:
+    def _take_measures(self, known: list[_Family], *, names: AbstractSet[str]) -> None:
+        for metric, readings in known:
+            if metric.is_plain:
+                values = [reading[2] for reading in readings] if metric.may_be_percent else ()
+                unit = family_unit(metric, values=values, names=names)
+                self._take_family(metric, readings, unit=unit)
+            elif metric.role is Role.MEASURE:
+                self._take_parts(metric, readings)
+
+    def holdings(self) -> tuple[Holding, ...]:
+        """Return who holds what according to the labels, each once, in order of appearance."""
+        return tuple(self._holdings)
+
+    def leave_out(self, devices: AbstractSet[str]) -> None:
+        """Drop what was read of these devices: another target tells it.
+
+        Their processes and holders stay: the other target may not know them.
+        """
+        self.rows = {key: row for key, row in self.rows.items() if key[0] not in devices}
+        self.seen = {
+            key: identity
+            for key, identity in self.seen.items()
+            if identity is None or identity.device_uuid not in devices
+        }
+        self.told.forget(devices)
+
+    def identity(self, labels: Labels, *, dialect: Dialect) -> Identity | None:
         """Return whom the labels speak of."""
-        return self._state.identity(labels, target=self._target)
+        key = (labels, dialect.name)
+        if key not in self.seen:
+            self.seen[key] = self._state.identity(
+                labels, dialect=dialect, place=self._place_of_target
+            )
+            self._note(self.seen[key], dialect=dialect)
+        return self.seen[key]
+
+    def _note(self, identity: Identity | None, *, dialect: Dialect) -> None:
+        """Count or remember what a label set says that was not met before in this scrape."""
+        if identity is None:
+            self.unidentified_count += 1
+            return
+        self.precedence = max(self.precedence, dialect.precedence)
+        if identity.holding is not None:
+            self._holdings[identity.holding] = None
+
+    def _known(self, families: dict[str, list[Sample]]) -> Iterator[_Family]:
+        """Yield each known family without repeats; count the rest."""
+        for name, readings in families.items():
+            single = self._without_repeats(readings)
+            metric = METRICS.get(name)
+            if name == POD_RESOURCES_UP:
+                self.kubelet_speaks = all(value > 0 for _, _, value, _ in single)
+                continue
+            if metric is not None:
+                yield metric, single
+                continue
+            found = list(_odd_families(name, single))
+            yield from found
+            if not found:
+                self.unknown_names.add(name)
 
     def _without_repeats(self, readings: list[Sample]) -> list[Sample]:
         """Return the first reading of each series, counting the rest."""
@@ -135,14 +158,17 @@ class Gathering:
 
     def _take_family(self, metric: Metric, readings: list[Sample], *, unit: Unit) -> None:
         """Put one family's values into their rows."""
-        index, places = metric.index, self._places[metric.is_board_wide]
+        index, places = metric.index, self._places_of(metric)
         low, multiplier, divisor = unit.lowest, unit.multiplier, unit.divisor
         high = unit.highest if unit.clamp_at is None else unit.clamp_at
-        is_integer = unit.is_integer
-        for _, labels, value, own_ms in readings:
-            row = places[labels] if labels in places else self._place(labels, metric)
+        is_integer, trace = unit.is_integer, self._trace
+        for name, labels, value, own_ms in readings:
+            row = places[labels] if labels in places else self._place(labels, metric, places=places)
             if row is None:
+                self._ignore(metric, name, labels)
                 continue
+            if trace is not None:
+                trace.taken.append(Taken(name, labels, metric, unit, row, low <= value <= high))
             if own_ms is not None:
                 row.sampled_ms = max(own_ms, row.sampled_ms or own_ms)
             is_taken = row.cells[index] is not None or index in row.absences
@@ -157,19 +183,14 @@ class Gathering:
                 row.cells[index] = cell
 
     def _odd(self, row: DeviceRow, index: int, *, value: float, unit: Unit) -> Cell:
-        """Return the clamped value, or None with the reason noted.
-
-        Of several reasons the last by name stays, whatever the order of the lines.
-        """
-        reason = absence_of(value, unit=unit)
-        if reason is None and unit is UNSETTLED_RATIO:
-            reason = Absence.AMBIGUOUS_UNIT
-        if reason is None and unit.clamp_at is not None:
+        """Return the clamped value with its doubt noted, or None with the reason noted."""
+        found = converted(value, unit=unit)
+        if found.absence is not None:
+            row.miss(index, found.absence)
+        elif found.is_clamped:
             self.clamped_count += 1
-            return unit.clamp_at * unit.multiplier / unit.divisor
-        reason = reason or Absence.OUT_OF_RANGE
-        row.absences[index] = max(reason, row.absences.get(index, reason))
-        return None
+            row.doubt(index, Doubt.CLAMPED)
+        return found.cell
 
     def _merge(self, row: DeviceRow, metric: Metric, *, labels: Labels, cell: Cell) -> None:
         """Settle a second value for one device and measure.
@@ -178,7 +199,7 @@ class Gathering:
         the first value stays, unless only the second comes without a pod: that is the device's own.
         """
         index = metric.index
-        kept, identity = row.cells[index], self.identity(labels)
+        kept, identity = row.cells[index], self.identity(labels, dialect=metric.dialect)
         is_repeat = metric.is_board_wide and row.is_told_by_instances
         if not is_repeat:
             self.duplicate_count += 1
@@ -191,38 +212,101 @@ class Gathering:
             is_own = identity is not None and identity.holder is None and row.holders
             row.cells[index] = cell if is_own else kept
 
-    def _take_xids(self, metric: Metric, readings: list[Sample]) -> None:
-        """Note the codes shown for each board; labels may spell the message out."""
-        for _, labels, value, _own_ms in readings:
-            row = self._place(labels, metric)
-            if row is None or absence_of(value, unit=metric.unit) is not None:
+    def _take_parts(self, metric: Metric, readings: list[Sample]) -> None:
+        """Keep values that wait for others: parts of a whole, or second choices."""
+        places, dialect = self._places_of(metric), metric.dialect
+        for name, labels, value, own_ms in readings:
+            row = places[labels] if labels in places else self._place(labels, metric, places=places)
+            if row is None:
+                self._ignore(metric, name, labels)
                 continue
-            codes = self.xids.setdefault(row.device_uuid, {})
-            if value > 0:
-                codes.setdefault(round(value), labels.pairs.get("err_msg"))
+            if own_ms is not None:
+                row.sampled_ms = max(own_ms, row.sampled_ms or own_ms)
+            part = (name, *(labels.pairs.get(label, "") for label in dialect.parts))
+            told = converted(value, unit=metric.unit)
+            self._alternatives.add(row, metric, part=part, value=told)
+            if self._trace is not None:
+                self._trace.parts.append(Part(name, labels, metric, row, part, told))
 
-    def _place(self, labels: Labels, metric: Metric) -> DeviceRow | None:
-        """Return the row these labels belong to, new where needed; None where they name no GPU."""
-        identity = self.identity(labels)
-        self.seen.add(labels)
-        if identity is None:
-            self.unidentified_count += 1
-            self._places[metric.is_board_wide][labels] = None
+    def _take_told(self, metric: Metric, readings: list[Sample]) -> None:
+        """Take what is no measure."""
+        for name, labels, value, _own_ms in readings:
+            identity = self.identity(labels, dialect=metric.dialect)
+            if identity is None or metric.role in _LABELS_ONLY:
+                self._ignore(metric, name, labels)
+            if identity is None:
+                continue
+            row = self.rows.get((identity.device_uuid, identity.instance_id))
+            if metric.role is Role.IDENTITY:
+                if row is not None and identity.holder is not None:
+                    row.holders.add(identity.holder)
+            elif metric.role is Role.COUNTER:
+                self._take_count(metric, identity=identity, labels=labels, value=value)
+            elif metric.role is Role.ABSENCE:
+                note_absence(row or self._row(identity), labels.pairs)
+            else:
+                self._take_event(metric, identity, reading=(name, labels, value))
+
+    def _take_event(
+        self, metric: Metric, identity: Identity, *, reading: tuple[str, Labels, float]
+    ) -> None:
+        name, labels, value = reading
+        self.told.take(metric, identity=identity, labels=labels.pairs, value=value)
+        if self._trace is not None and metric.role in PROCESS_ROLES:
+            self._trace.processes.append(OfProcess(name, labels, metric, identity, value))
+
+    def _ignore(self, metric: Metric, name: str, labels: Labels) -> None:
+        """Note that the number of a series means nothing, if notes are taken."""
+        if self._trace is not None and not metric.may_be_percent:
+            self._trace.ignored.add((name, labels))
+
+    def _take_count(
+        self, metric: Metric, *, identity: Identity, labels: Labels, value: float
+    ) -> None:
+        if identity.is_shadow:
+            return
+        row = self._row(identity, is_board_wide=metric.is_board_wide)
+        part = tuple(labels.pairs.get(label, "") for label in metric.dialect.parts)
+        self.counters.take((row.device_uuid, row.instance_id), metric, part=part, value=value)
+
+    def _places_of(self, metric: Metric) -> _Places:
+        return self._places.setdefault((metric.dialect.name, metric.is_board_wide), {})
+
+    def _place(self, labels: Labels, metric: Metric, *, places: _Places) -> DeviceRow | None:
+        """Return the row these labels belong to, new where needed; None where they have none."""
+        identity = self.identity(labels, dialect=metric.dialect)
+        if identity is None or identity.is_shadow:
+            places[labels] = None
             return None
-        key = (identity.device_uuid, None if metric.is_board_wide else identity.instance_id)
-        row = self.rows.get(key)
-        if row is None:
-            self.rows[key] = row = DeviceRow(key, node=identity.node)
-        if identity.instance_id != key[1]:
+        row = self._row(identity, is_board_wide=metric.is_board_wide)
+        if identity.instance_id != row.instance_id:
             row.is_told_by_instances = True
         elif identity.holder is not None:
             row.holders.add(identity.holder)
-        self._places[metric.is_board_wide][labels] = row
+        places[labels] = row
         return row
 
-    def _hide_parents(self) -> None:
-        """Clear what a divided board says of itself: its instances hold the true values."""
+    def _row(self, identity: Identity, *, is_board_wide: bool = False) -> DeviceRow:
+        key = (identity.device_uuid, None if is_board_wide else identity.instance_id)
+        row = self.rows.get(key)
+        if row is None:
+            self.rows[key] = row = DeviceRow(key, node=identity.node)
+            row.is_guest = identity.is_guest
+            if not identity.dialect.hides_divided_board:
+                self._undivided.add(identity.device_uuid)
+        return row
+
+    def _finish(self) -> None:
+        """Settle what waited; clear what a divided board says of itself: its instances know."""
+        self._alternatives.settle()
+        self.duplicate_count += self._alternatives.duplicate_count
+        self.clamped_count += self._alternatives.clamped_count
+        self.conflict_count += self._alternatives.conflict_count
+        for row in self.rows.values():
+            row.finish()
         divided = {uuid for uuid, instance_id in self.rows if instance_id is not None}
+        divided -= self._undivided
+        self.counters.keep_board_wide(divided)
         for uuid in divided:
             board = self.rows.get((uuid, None))
             if board is not None:
@@ -230,6 +314,24 @@ class Gathering:
                 for index in _INSTANCE_INDEXES:
                     board.cells[index] = None
                     board.absences.pop(index, None)
+
+
+def _odd_families(name: str, readings: list[Sample]) -> Iterator[_Family]:
+    """Yield the families behind a name that stands for several, or has AMD's prefix."""
+    base = name if name in SPLIT_BY else without_prefix(name)
+    label = SPLIT_BY.get(base)
+    if label is None:
+        metric = known_metric(name, readings[0][1].pairs)
+        if metric is not None:
+            yield metric, readings
+        return
+    groups: dict[str, list[Sample]] = {}
+    for reading in readings:
+        groups.setdefault(reading[1].pairs.get(label, ""), []).append(reading)
+    for value, group in groups.items():
+        metric = METRICS.get(f"{base}{{{label}={value}}}")
+        if metric is not None:
+            yield metric, group
 
 
 def _by_name(samples: Iterable[Sample]) -> dict[str, list[Sample]]:

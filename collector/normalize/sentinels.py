@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import math
-from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from collector.normalize.absence import Absence
 from collector.normalize.units import Unit
 
-
-class Absence(StrEnum):
-    """Why a metric that the source named has no usable value."""
-
-    NOT_SUPPORTED = "not_supported"
-    """The device does not offer it."""
-    BLANK = "blank"
-    """Nothing was read: no value yet, not found, not permitted."""
-    OUT_OF_RANGE = "out_of_range"
-    """A number, but not one that this measure can have."""
-    AMBIGUOUS_UNIT = "ambiguous_unit"
-    """A number that means two things, and nothing else in the text tells which."""
-
+__all__ = ["Absence", "absence_of", "meaning"]
 
 _INT32_BLANK: Final = 0x7FFF_FFF0
 _INT64_BLANK: Final = 0x7FFF_FFFF_FFFF_FFF0
 _FP64_BLANK: Final = 140_737_488_355_328
-_KINDS: Final = (Absence.BLANK, Absence.BLANK, Absence.NOT_SUPPORTED, Absence.BLANK)
+_KINDS: Final = (Absence.BLANK, Absence.BLANK, Absence.NOT_SUPPORTED, Absence.NO_PERMISSION)
 """DCGM counts up from each blank: blank, not found, not supported, not permissioned."""
 _INT64_COLLAPSED: Final = 2**63 - 4096
 """As 64-bit floats the four INT64 sentinels are one number."""
@@ -52,7 +40,11 @@ def absence_of(value: float, *, unit: Unit) -> Absence | None:
         return None
     if math.isnan(value):
         return Absence.BLANK
-    known = _WIDE.get(value) or (None if unit.may_exceed_int32 else _NARROW.get(value))
+    known = (
+        dict(unit.sentinels).get(value)
+        or _WIDE.get(value)
+        or (None if unit.may_exceed_int32 else _NARROW.get(value))
+    )
     if known is not None:
         return known
     is_collapsed = _INT64_COLLAPSED <= value <= 2**63 + 4096

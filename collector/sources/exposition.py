@@ -108,6 +108,11 @@ class ExpositionParser:
         """Return how many label blocks are kept for the next text."""
         return len(self._blocks)
 
+    @property
+    def remembered_blocks(self) -> Mapping[str, Labels]:
+        """Return the label blocks of the last text, as written and as read."""
+        return self._blocks
+
     def parse(self, text: str | bytes, *, target: str = "exposition") -> Exposition:
         """Return what the text says.
 

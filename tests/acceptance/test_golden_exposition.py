@@ -12,6 +12,7 @@ import pytest
 MIB_BYTES = 1_048_576
 SLICED = "02_dcgm_a100_mig_3instances_active.prom"
 HELD_IDLE = "04_dcgm_a100_mig_idle_allocated.prom"
+UNDIVIDED = "05_dcgm_a100_mig_disabled_idle.prom"
 EMPTY = "05b_dcgm_a100_mig_enabled_empty.prom"
 
 Rows = dict[str, list[dict[str, object]]]
@@ -39,14 +40,31 @@ def test_three_instances_one_busy(test_data: Path, tmp_path: Path) -> None:
     assert gpu["effective_ratio"] == pytest.approx(0.115722, abs=5e-7)
     assert gpu["dram_active_ratio"] == pytest.approx(0.081005, abs=5e-7)
     assert gpu["memory_used_bytes"] == 4635 * MIB_BYTES
+    assert gpu["energy_j"] == 57_585.599, "one counter, not one per instance"
     (busy,) = (row for row in found["instances"] if row["instance_id"] == 9)
     assert busy["effective_ratio"] == pytest.approx(0.809982, abs=1e-6)
+    assert busy["gap_ratio"] == pytest.approx(0.189935, abs=1e-6)
+    assert (busy["apparent_ratio"], busy["apparent_source"], busy["tier"]) == (
+        0.999917,
+        "graphics",
+        1,
+    )
 
 
 def test_one_idle_instance(test_data: Path, tmp_path: Path) -> None:
-    (gpu,) = devices(test_data / "exposition" / HELD_IDLE, tmp_path)["devices"]
+    found = devices(test_data / "exposition" / HELD_IDLE, tmp_path)
+    (gpu,), (instance,) = found["devices"], found["instances"]
     assert (gpu["power_w"], gpu["effective_ratio"]) == (75.69, 0.0)
     assert gpu["unconfigured_ratio"] == pytest.approx(6 / 7)
+    assert (instance["instance_id"], instance["memory_used_bytes"]) == (8, 6 * MIB_BYTES)
+    assert instance["sm_share_ratio"] == pytest.approx(1 / 7)
+
+
+def test_undivided_and_idle(test_data: Path, tmp_path: Path) -> None:
+    found = devices(test_data / "exposition" / UNDIVIDED, tmp_path)
+    (gpu,) = found["devices"]
+    assert (gpu["power_w"], gpu["memory_used_bytes"], gpu["apparent_ratio"]) == (45.999, 0, 0.0)
+    assert (gpu["energy_j"], found["instances"]) == (424_405.577, [])
 
 
 def test_mig_mode_without_instance(test_data: Path, tmp_path: Path) -> None:

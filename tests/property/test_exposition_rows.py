@@ -9,6 +9,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from collector.normalize.dialects import Dialect
 from collector.normalize.dictionary import MEASURES, METRICS
 from tests.support.exposition_texts import (
     GPU,
@@ -21,26 +22,46 @@ from tests.support.exposition_texts import (
 )
 
 DEVICES = (GPU, OTHER_GPU, instance(7), instance(9), GPU | {"UUID": "GPU-c"} | pod("p"))
+INSTANCES = (2, 3)
+NAMES = sorted(name for name in METRICS if "{" not in name)
 VALUES = st.one_of(
     st.floats(),
     st.integers(0, 110),
     st.floats(0, 2),
     st.sampled_from((2147483632, 9223372036854775794, 140737488355328, 4294967295)),
 )
-SERIES = st.dictionaries(
-    st.tuples(st.sampled_from(sorted(METRICS)), st.integers(0, len(DEVICES) - 1)),
-    VALUES,
-    min_size=1,
-    max_size=40,
-)
+DIALECTS = tuple({metric.dialect.name: metric.dialect for metric in METRICS.values()}.values())
+
+
+def series_of(dialect: Dialect) -> st.SearchStrategy[dict[tuple[str, int], float]]:
+    """Values of one exporter's names, by name and device."""
+    names = [name for name in NAMES if METRICS[name].dialect is dialect]
+    devices = [n for n in range(len(DEVICES)) if n not in INSTANCES or dialect.name == "dcgm"]
+    pairs = st.tuples(st.sampled_from(names), st.sampled_from(devices))
+    return st.dictionaries(pairs, VALUES, min_size=1, max_size=40)
+
+
+SERIES = st.sampled_from(DIALECTS).flatmap(series_of)
 
 
 def lines_of(series: dict[tuple[str, int], float]) -> list[str]:
     """Lines of which no two speak of one measure of one device in different names."""
     shown: dict[tuple[str, int], str] = {}
     for (name, device), value in series.items():
-        shown.setdefault((METRICS[name].column, device), line(name, value, DEVICES[device]))
+        labels = spelled(DEVICES[device], dialect=METRICS[name].dialect)
+        shown.setdefault((METRICS[name].column, device), line(name, value, labels))
     return list(shown.values())
+
+
+def spelled(labels: dict[str, str], *, dialect: Dialect) -> dict[str, str]:
+    """The labels with the device named as this exporter names it."""
+    others = {key: labels[key] for key in labels.keys() - {"UUID", "gpu", "Hostname"}}
+    return others | {
+        dialect.uuid[0]: labels["UUID"],
+        dialect.index[0]: labels["gpu"],
+        dialect.host[0]: "n1",
+        "pid": "7",
+    }
 
 
 def without_time(rows: pa.Table) -> pa.Table:

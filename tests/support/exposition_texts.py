@@ -35,16 +35,16 @@ def line(name: str, value: float | str, labels: dict[str, str] | None = None) ->
 class Exporter:
     """A target that is scraped again and again, every 15 seconds from noon."""
 
-    def __init__(self, target: str = TARGET) -> None:
-        """Start with nothing remembered."""
+    def __init__(self, target: str = TARGET, *, state: NormalizeState | None = None) -> None:
+        """Start with nothing remembered but what discovery knows of the target."""
         self.target = target
-        self.state = NormalizeState()
+        self.state = NormalizeState() if state is None else state
         self.parser = ExpositionParser()
         self.at = NOON - INTERVAL
 
-    def scrape(self, *lines: str) -> NormalizedScrape:
+    def scrape(self, *lines: str, after: timedelta = INTERVAL) -> NormalizedScrape:
         """Return the next scrape of these lines as rows."""
-        self.at += INTERVAL
+        self.at += after
         exposition = self.parser.parse("\n".join(lines) + "\n", target=self.target)
         return normalize(
             exposition, target=self.target, cluster="c1", scraped_at=self.at, state=self.state

@@ -129,6 +129,25 @@ def test_own_timestamp_far_ahead_is_a_broken_clock(ahead_ms: int, is_believed: b
     assert sampled_at == (NOON + timedelta(milliseconds=ahead_ms) if is_believed else NOON)
 
 
+@pytest.mark.parametrize(
+    ("own_ms", "is_believed"),
+    [
+        pytest.param(946_684_800_001, True, id="after the year 2000 began"),
+        pytest.param(946_684_800_000, True, id="as it began"),
+        pytest.param(946_684_799_999, False, id="just before"),
+        pytest.param(0, False, id="a clock that was never set"),
+        pytest.param(-1, False, id="before 1970"),
+        pytest.param(-62_135_596_800_000, False, id="the year 1"),
+    ],
+)
+def test_own_timestamp_before_the_year_2000_is_a_broken_clock(
+    own_ms: int, is_believed: bool
+) -> None:
+    ((sampled_at,),) = cells(scrape_once(line(UTIL, f"5 {own_ms}")), "sampled_at")
+    own = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=own_ms if is_believed else 0)
+    assert sampled_at == (own if is_believed else NOON)
+
+
 def test_single_missed_scrape_loses_nothing() -> None:
     exporter = Exporter()
     both = (line(UTIL, 5), line(UTIL, 7, OTHER_GPU))

@@ -6,9 +6,12 @@ import pytest
 
 from collector.normalize import units
 from collector.normalize.dictionary import MEASURES, METRICS, XID
+from collector.normalize.metric import Combine, Role
 from collector.normalize.mig import mig_share
 from collector.normalize.sentinels import absence_of, meaning
 from collector.normalize.units import Unit
+from collector.normalize.vendors.amd import AFID
+from collector.normalize.vendors.ascend import NPU_ERROR
 from tests.support.exposition_texts import GPU, OTHER_GPU, cells, line, scrape_once
 
 RATIO = "DCGM_FI_DEV_GPU_UTIL_RATIO"
@@ -51,6 +54,29 @@ NEWER = "DCGM_FI_DEV_FB_USED_BYTES"
         ("dcgm_pcie_rx_throughput", 16, ("pcie_receive_bytes_per_s", 16000.0)),
         ("DCGM_FI_DEV_PCIE_REPLAY_TOTAL", 3, ("pcie_replay_count", 3)),
         ("DCGM_FI_DEV_NVLINK_THROUGHPUT_TOTAL", 1, ("nvlink_bytes_per_s", 1_024_000.0)),
+        ("DCGM_FI_DEV_NVLINK_BANDWIDTH_L3", 1, ("nvlink_bytes_per_s", 1_024_000.0)),
+        ("DCGM_FI_DEV_PCIE_TX_THROUGHPUT", 16, ("pcie_transmit_bytes_per_s", 16000.0)),
+        ("DCGM_FI_PROF_PIPE_INT_ACTIVE", 0.25, ("integer_active_ratio", 0.25)),
+        ("DCGM_FI_PROF_INT_UTIL_RATIO", 0.25, ("integer_active_ratio", 0.25)),
+        ("DCGM_FI_DEV_ENFORCED_POWER_LIMIT", 400, ("power_limit_w", 400.0)),
+        ("DCGM_FI_DEV_BOARD_POWER_LIMIT_ENFORCED_WATTS", 400, ("power_limit_w", 400.0)),
+        ("DCGM_FI_DEV_POWER_MGMT_LIMIT", 400, ("power_limit_w", 400.0)),
+        ("DCGM_FI_DEV_POWER_USAGE_INSTANT", 117, ("power_w", 117.0)),
+        ("DCGM_FI_DEV_FAN_SPEED", 40, ("fan_ratio", 0.4)),
+        ("DCGM_FI_DEV_FAN_SPEED_RATIO", 0.4, ("fan_ratio", 0.4)),
+        ("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", 0x24, ("clock_event_reason_bits", 36)),
+        ("DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", 0, ("clock_event_reason_bits", 0)),
+        ("DCGM_FI_DEV_POWER_VIOLATION", 2_500_000_000, ("power_throttled_s", 2.5)),
+        ("DCGM_FI_DEV_POWER_VIOLATION", 2**31 - 16, ("power_throttled_s", 2.147483632)),
+        ("DCGM_FI_DEV_GPU_POWER_THROTTLE_SECONDS_TOTAL", 2.5, ("power_throttled_s", 2.5)),
+        ("DCGM_FI_DEV_THERMAL_VIOLATION", 0, ("thermal_throttled_s", 0.0)),
+        ("DCGM_FI_DEV_GPU_THERMAL_THROTTLE_SECONDS_TOTAL", 3, ("thermal_throttled_s", 3.0)),
+        ("DCGM_FI_DEV_ECC_SBE_AGG_TOTAL", 7, ("ecc_corrected_count", 7)),
+        ("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", 1, ("ecc_uncorrected_count", 1)),
+        ("dcgm_ecc_dbe_aggregate_total", 1, ("ecc_uncorrected_count", 1)),
+        ("DCGM_FI_DEV_CORRECTABLE_REMAPPED_ROWS", 2, ("row_remap_corrected_count", 2)),
+        ("DCGM_FI_DEV_ROW_REMAP_UNCORRECTABLE_TOTAL", 2, ("row_remap_uncorrected_count", 2)),
+        ("DCGM_FI_DEV_ROW_REMAP_FAILED", 1, ("row_remap_failed_count", 1)),
     ],
 )
 def test_name_of_any_generation_in_base_units(
@@ -73,7 +99,7 @@ def test_name_of_any_generation_in_base_units(
         pytest.param(units.PERCENT, 2147483632, "blank", id="int32 blank"),
         pytest.param(units.PERCENT, 2147483633, "blank", id="int32 not found"),
         pytest.param(units.PERCENT, 2147483634, "not_supported", id="int32 not supported"),
-        pytest.param(units.PERCENT, 2147483635, "blank", id="int32 not permitted"),
+        pytest.param(units.PERCENT, 2147483635, "no_permission", id="int32 not permitted"),
         pytest.param(units.PERCENT, 2147483636, "out_of_range", id="just above the blanks"),
         pytest.param(units.MILLIJOULES, 2147483632, None, id="wide counter passes int32 blank"),
         pytest.param(units.BYTES, 9223372036854775792, "blank", id="int64 blank"),
@@ -92,14 +118,17 @@ def test_number_that_is_no_reading(unit: Unit, value: float, absence: str | None
     "unit", [unit for unit in vars(units).values() if isinstance(unit, Unit)], ids=lambda u: u.name
 )
 def test_plausible_span_of_a_unit_holds_no_sentinel(unit: Unit) -> None:
-    assert unit.highest < (2**47 if unit.may_exceed_int32 else 2**31 - 16)
+    """Fields that count ns or uJ are 64-bit integers, so only those blanks matter to them."""
+    wide = 2**63 - 4096 if unit.name in {"ns", "uJ"} else 2**47
+    assert unit.highest < (wide if unit.may_exceed_int32 else 2**31 - 16)
+    assert not any(unit.lowest <= value <= unit.highest for value, _ in unit.sentinels)
 
 
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
         pytest.param([line(RATIO, 64)], [(0.64, None)], id="above 1: percent"),
-        pytest.param([line(RATIO, 1.05)], [(1.0, None)], id="1.05: ratio, clamped"),
+        pytest.param([line(RATIO, 1.05)], [(1.0, "busy_ratio=clamped")], id="1.05: ratio, clamped"),
         pytest.param([line(RATIO, 2)], [(0.02, None)], id="2: percent"),
         pytest.param(
             [line(RATIO, 1), line(RATIO, 64, OTHER_GPU)],
@@ -171,6 +200,21 @@ def test_zero_null_and_both_in_one_family() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "name", [n for n, m in METRICS.items() if m.role is Role.MEASURE and "{" not in n]
+)
+def test_zero_is_measured_and_no_number_is_null_for_every_name(name: str) -> None:
+    metric = METRICS[name]
+    first, second = ({metric.dialect.uuid[0]: f"GPU-{letter}"} for letter in "ab")
+    zero, nothing = cells(
+        scrape_once(line(name, 0, first), line(name, "NaN", second)), metric.column, "absences"
+    )
+    doubt = f"{metric.column}=low_trust" if metric.is_doubtful else None
+    is_reading = metric.unit.lowest <= 0
+    assert zero == ((0, doubt) if is_reading else (None, f"{metric.column}=not_supported"))
+    assert nothing == (None, f"{metric.column}=blank")
+
+
 def test_absences_are_listed_by_column() -> None:
     scrape = scrape_once(
         line("DCGM_FI_DEV_POWER_USAGE", 2147483634), line("DCGM_FI_DEV_GPU_UTIL", 300)
@@ -211,4 +255,24 @@ def test_label_that_says_nothing(text: str | None, expected: str | None) -> None
 
 
 def test_dictionary_reaches_every_measure_and_nothing_else() -> None:
-    assert {metric.column for metric in METRICS.values()} == {*MEASURES, XID}
+    measured = {metric.column for metric in METRICS.values() if metric.role is Role.MEASURE}
+    assert measured == set(MEASURES)
+    counted = {metric.column for metric in METRICS.values() if metric.role is Role.COUNTER}
+    assert counted <= {"", *MEASURES}
+    others = {m.column for m in METRICS.values() if m.role not in (Role.MEASURE, Role.COUNTER)}
+    assert others <= {"", XID, AFID, NPU_ERROR}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_name_is_consistent_in_itself(name: str) -> None:
+    metric = METRICS[name]
+    assert metric.name == name
+    assert (metric.index >= 0) == (metric.column in MEASURES)
+    assert metric.reference is None or METRICS[metric.reference].role is Role.COUNTER
+    assert metric.index < 0 or MEASURES[metric.index] == metric.column
+    assert metric.is_plain == (
+        metric.role is Role.MEASURE
+        and metric.combine is Combine.ONE
+        and metric.rank == 0
+        and not metric.is_doubtful
+    )
