@@ -7,19 +7,18 @@ parsed.
 from __future__ import annotations
 
 import asyncio
-import errno
 import json
 import re
 import socket
 import ssl
 import zlib
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+from urllib.parse import urljoin
 
-import httpx
-
+from collector.exporter_answer import OK, Answer, BrokenAnswerError
+from collector.exporter_client import ExporterClient
 from steward.errors import SourceError
 from steward.units import MIB_BYTES
 from steward.version import __version__
@@ -31,7 +30,10 @@ REQUEST_HEADERS: Final = {
 }
 _HTML_START: Final = re.compile(rb"\s*<(!doctype|html|head|body|\?xml)", re.IGNORECASE)
 _JSON_START: Final = re.compile(rb"\s*[\[{]\s*[\[{\"\]}0-9]")
-_STREAM_PIECE_BYTES: Final = 65_536
+_PIECE_BYTES: Final = 262_144
+_PLAIN: Final = frozenset({"", "identity"})
+_GZIP: Final = frozenset({"gzip", "x-gzip"})
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
 class Reason(StrEnum):
@@ -71,6 +73,8 @@ class Page:
     """A target's whole answer, decompressed."""
 
     body: bytes
+    date: str | None = None
+    """What the server says the time is, as its ``Date`` header has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,30 +87,12 @@ class FetchLimits:
     """After decompression; an answer of exactly this size is still read."""
 
 
-class _Refused(Exception):  # noqa: N818 - carries a Refusal out of the reading, never leaves here
-    """Ends the reading of an answer."""
-
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.message)
-        self.refusal = refusal
+def open_client() -> ExporterClient:
+    """Return a client for scraping: no proxies, no redirects, a kept connection per target."""
+    return ExporterClient(REQUEST_HEADERS)
 
 
-def open_client() -> httpx.AsyncClient:
-    """Return a client for scraping: no proxies, no redirects, no limit on connections.
-
-    Connections are not kept: a thousand idle ones would cost a thousand file descriptors.
-    """
-    return httpx.AsyncClient(
-        headers=REQUEST_HEADERS,
-        verify=ssl.create_default_context(),
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
-        timeout=None,  # noqa: S113 - one deadline for the whole scrape instead of one per read
-        trust_env=False,
-        follow_redirects=False,
-    )
-
-
-async def fetch(client: httpx.AsyncClient, url: str, *, limits: FetchLimits) -> Page | Refusal:
+async def fetch(client: ExporterClient, url: str, *, limits: FetchLimits) -> Page | Refusal:
     """Return the target's answer, or the one reason why there is none.
 
     Args:
@@ -114,49 +100,63 @@ async def fetch(client: httpx.AsyncClient, url: str, *, limits: FetchLimits) -> 
         url: from ``collector.discovery``.
         limits: the deadline for everything together, and the largest body.
     """
+    deadline = asyncio.timeout(limits.timeout_s)
     try:
-        async with asyncio.timeout(limits.timeout_s):
-            async with client.stream("GET", url) as response:
-                return await _read(response, url=url, limits=limits)
-    except TimeoutError:
-        return Refusal(
-            reason=Reason.TIMEOUT,
-            message=f"{url} did not finish its answer within {limits.timeout_s:g} s",
-            hint="look why the exporter is slow, or raise collect.timeout_s",
-        )
-    except _Refused as refused:
-        return refused.refusal
-    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        return _transport_refusal(url, error)
+        async with deadline:
+            answer = await client.get(url, body_limit_bytes=limits.body_limit_bytes)
+            return await _page(answer, url=url, limits=limits)
+    except (OSError, BrokenAnswerError) as error:  # a time-out of the deadline is an OSError too
+        return _timeout_refusal(url, limits) if deadline.expired() else _failure(url, error)
 
 
-async def _read(response: httpx.Response, *, url: str, limits: FetchLimits) -> Page | Refusal:
-    refusal = _status_refusal(response, url)
-    if refusal is not None:
-        return refusal
-    body = bytearray()
-    async for piece in _decompressed(response, url=url, limit_bytes=limits.body_limit_bytes):
-        body += piece
-        if len(body) > limits.body_limit_bytes:
-            return Refusal(
-                reason=Reason.TOO_LARGE,
-                message=f"{url} answered with more than {limits.body_limit_bytes:,} bytes",
-                hint="scrape an exporter, not a stream; or raise collect.body_limit_bytes",
-                body_bytes=len(body),
-            )
-    refusal = _content_refusal(response, bytes(body[:512]), url=url, body_bytes=len(body))
-    if refusal is not None:
-        return refusal
-    return Page(body=bytes(body))
+def _timeout_refusal(url: str, limits: FetchLimits) -> Refusal:
+    return Refusal(
+        reason=Reason.TIMEOUT,
+        message=f"{url} did not finish its answer within {limits.timeout_s:g} s",
+        hint="look why the exporter is slow, or raise collect.timeout_s",
+    )
 
 
-def _status_refusal(response: httpx.Response, url: str) -> Refusal | None:
-    """Return why this status brings no exposition, or None for 200."""
-    status = response.status_code
-    if status == httpx.codes.OK:
-        return None
-    if response.has_redirect_location:
-        location = str(response.url.join(response.headers["location"]))
+async def _page(answer: Answer, *, url: str, limits: FetchLimits) -> Page | Refusal:
+    """Return the answer's body decompressed, or why it is none."""
+    if answer.status != OK:
+        return _status_refusal(answer, url)
+    body = await _body(answer, url=url, limit_bytes=limits.body_limit_bytes)
+    if isinstance(body, Refusal):
+        return body
+    if len(body) > limits.body_limit_bytes:
+        return _size_refusal(url, limits, body_bytes=len(body))
+    refusal = _content_refusal(answer, body[:512], url=url, body_bytes=len(body))
+    return refusal or Page(body=body, date=answer.headers.get("date"))
+
+
+async def _body(answer: Answer, *, url: str, limit_bytes: int) -> bytes | Refusal:
+    """Return the body decompressed; one beyond the limit is cut a little after it."""
+    encoding = answer.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in _PLAIN | _GZIP:
+        return _encoding_refusal(url, f"is encoded as {encoding!r}")
+    if encoding in _PLAIN:
+        return answer.body
+    body = await _gunzipped(answer.body, url=url, limit_bytes=limit_bytes)
+    if answer.is_cut and isinstance(body, Refusal):
+        return answer.body  # compressed it is above the limit already
+    return body
+
+
+def _size_refusal(url: str, limits: FetchLimits, *, body_bytes: int) -> Refusal:
+    return Refusal(
+        reason=Reason.TOO_LARGE,
+        message=f"{url} answered with more than {limits.body_limit_bytes:,} bytes",
+        hint="scrape an exporter, not a stream; or raise collect.body_limit_bytes",
+        body_bytes=body_bytes,
+    )
+
+
+def _status_refusal(answer: Answer, url: str) -> Refusal:
+    """Return why this status brings no exposition."""
+    status, location = answer.status, answer.headers.get("location")
+    if status in _REDIRECTS and location is not None:
+        location = urljoin(url, location)
         return Refusal(
             reason=Reason.REDIRECT,
             message=f"{url} redirects to {location} (HTTP {status})",
@@ -164,16 +164,14 @@ def _status_refusal(response: httpx.Response, url: str) -> Refusal | None:
         )
     return Refusal(
         reason=Reason.HTTP_STATUS,
-        message=f"{url} answered HTTP {status} {response.reason_phrase}".rstrip(),
+        message=f"{url} answered HTTP {status} {answer.phrase}".rstrip(),
         hint="open the address in a browser; the exporter's path is usually /metrics",
     )
 
 
-def _content_refusal(
-    response: httpx.Response, start: bytes, *, url: str, body_bytes: int
-) -> Refusal | None:
+def _content_refusal(answer: Answer, start: bytes, *, url: str, body_bytes: int) -> Refusal | None:
     """Return why this body is no exposition as far as its type and first bytes tell, or None."""
-    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     looks = "HTML" if kind == "text/html" or _HTML_START.match(start) else None
     looks = "JSON" if kind.endswith("json") or _JSON_START.match(start) else looks
     looks = "binary data" if b"\x00" in start else looks
@@ -187,39 +185,23 @@ def _content_refusal(
     )
 
 
-async def _decompressed(
-    response: httpx.Response, *, url: str, limit_bytes: int
-) -> AsyncIterator[bytes]:
-    """Yield the body in pieces of bounded size, however well it was compressed."""
-    encoding = response.headers.get("content-encoding", "identity").strip().lower()
-    if encoding in {"", "identity"}:
-        async for raw in response.aiter_raw():
-            yield raw
-    elif encoding in {"gzip", "x-gzip"}:
-        async for piece in _gunzipped(response, url=url, limit_bytes=limit_bytes):
-            yield piece
-    else:
-        raise _Refused(_encoding_refusal(url, f"is encoded as {encoding!r}"))
-
-
-async def _gunzipped(
-    response: httpx.Response, *, url: str, limit_bytes: int
-) -> AsyncIterator[bytes]:
+async def _gunzipped(raw: bytes, *, url: str, limit_bytes: int) -> bytes | Refusal:
+    """Return the decompressed body, cut a little beyond the limit however much it stands for."""
     # A few KB may stand for gigabytes, so no call may yield more than one piece.
-    piece_bytes = min(limit_bytes + 1, _STREAM_PIECE_BYTES)
-    stream = zlib.decompressobj(wbits=31)
+    piece_bytes = min(limit_bytes + 1, _PIECE_BYTES)
+    stream, pieces, size, pending = zlib.decompressobj(wbits=31), list[bytes](), 0, raw
     try:
-        async for raw in response.aiter_raw():
-            pending = raw
-            while pending and not stream.eof:
-                yield stream.decompress(pending, piece_bytes)
-                pending = stream.unconsumed_tail
-                await asyncio.sleep(0)
-        yield stream.flush()
+        while pending and not stream.eof and size <= limit_bytes:
+            pieces.append(stream.decompress(pending, piece_bytes))
+            size += len(pieces[-1])
+            pending = stream.unconsumed_tail
+            if pending:
+                await asyncio.sleep(0)  # the others' turn
     except zlib.error as error:
-        raise _Refused(_encoding_refusal(url, f"is broken gzip ({error})")) from error
-    if not stream.eof:
-        raise _Refused(_encoding_refusal(url, "is gzip that ends too early"))
+        return _encoding_refusal(url, f"is broken gzip ({error})")
+    if not stream.eof and size <= limit_bytes:
+        return _encoding_refusal(url, "is gzip that ends too early")
+    return b"".join(pieces)
 
 
 def _encoding_refusal(url: str, fault: str) -> Refusal:
@@ -230,36 +212,23 @@ def _encoding_refusal(url: str, fault: str) -> Refusal:
     )
 
 
-def _transport_refusal(url: str, error: Exception) -> Refusal:
+def _failure(url: str, error: Exception) -> Refusal:
     """Return the refusal for a connection that failed."""
-    cause = _root_cause(error)
+    cause = error.__cause__ or error
     if isinstance(cause, ssl.SSLError):
         detail, hint = f"TLS failed: {cause}", "check the certificate and its authority"
         return Refusal(reason=Reason.TLS, message=f"{url}: {detail}", hint=hint)
     if isinstance(cause, socket.gaierror):
         message = f"{url}: the host name is not known ({cause.strerror})"
         return Refusal(reason=Reason.UNKNOWN_HOST, message=message, hint="check the host name")
-    if isinstance(cause, ConnectionRefusedError) or _errno(cause) == errno.ECONNREFUSED:
+    if isinstance(error, ConnectionRefusedError):
         message = f"{url}: connection refused, nothing listens there"
         return Refusal(reason=Reason.REFUSED, message=message, hint="start the exporter")
-    if isinstance(error, httpx.ConnectError | OSError):
-        message = f"{url} cannot be reached: {cause}"
+    if isinstance(error, OSError):
+        message = f"{url} cannot be reached: {error}"
         return Refusal(reason=Reason.UNREACHABLE, message=message, hint="check route and firewall")
     return Refusal(
         reason=Reason.BROKEN,
-        message=f"{url} broke off its answer: {json.dumps(str(cause))}",
+        message=f"{url} broke off its answer: {json.dumps(str(error))}",
         hint="look into the exporter's log",
     )
-
-
-def _root_cause(error: BaseException) -> BaseException:
-    """Return the first failure of the chain, below what the HTTP library made of it."""
-    seen = error
-    if isinstance(error, BaseExceptionGroup):
-        seen = error.exceptions[0]
-    below = seen.__cause__ or seen.__context__
-    return seen if below is None else _root_cause(below)
-
-
-def _errno(error: BaseException) -> int | None:
-    return error.errno if isinstance(error, OSError) else None

@@ -45,6 +45,11 @@ class CollectorMetrics(Collector):
             value=len(tally.failing),
         )
         yield CounterMetricFamily(
+            "steward_collect_full_reads",
+            "Good scrapes whose text had to be read in full: more than numbers had changed.",
+            value=tally.full_reads,
+        )
+        yield CounterMetricFamily(
             "steward_collect_skipped_slots",
             "Scrapes left out since the target's scrape before was not done.",
             value=tally.skipped_slots,
@@ -78,7 +83,7 @@ class CollectorMetrics(Collector):
         )
         yield GaugeMetricFamily(
             "steward_collect_backlog_bytes",
-            "Memory of the batches that wait.",
+            "What the batches that wait occupy, on disk as a rule.",
             value=self._delivery.waiting_bytes,
         )
 

@@ -145,7 +145,8 @@ def test_a_bad_line_costs_one_line(server: ExporterServer) -> None:
     server.answers["/metrics"] = exposition(text)
     kept = Kept()
     (reading,) = once(kept, server.url())
-    assert (reading.refusal, reading.sample_count, reading.dropped_line_count) == (None, 4, 1)
+    read = reading.outcome
+    assert (read.reason, read.sample_count, read.dropped_line_count) == (None, 4, 1)
     assert [row["dropped_line_count"] for row in kept.rows("scrape")] == [1]
 
 
