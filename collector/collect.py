@@ -1,4 +1,4 @@
-"""What ``steward collect`` does: targets in, rows out, until it is told to stop."""
+"""What ``steward collect`` does: targets and a cluster in, rows out, until it is told to stop."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import asyncio
 import logging
 import resource
 import signal
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, closing
 from typing import Final
 
-from collector.backlog import BacklogLimits
+import uvloop
+
+from collector.assembly import Collector, assembled, open_spool, target_sources
 from collector.delivery import Delivery, DeliveryWorker
+from collector.discovery_labels import SourceState
+from collector.discovery_run import TargetDiscovery
 from collector.loop import LoopPlan, ScrapeLoop
 from collector.reading import Reading
 from collector.scrape import FetchLimits
 from collector.self_metrics import metrics_server
-from collector.spool import Spool, spool_path
+from collector.signals import signals_set
 from collector.summary import print_summary
 from sql.access import open_warehouse
 from steward.command import Context
@@ -29,7 +32,7 @@ from steward.errors import (
     WarehouseError,
 )
 from steward.ids import ClusterName
-from steward.ports import Warehouse
+from steward.ports import OpenWarehouse, Warehouse
 from steward.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -38,47 +41,50 @@ GRACE_S: Final = 10.0
 """What the last delivery may take once the collector was told to stop."""
 TOLD_FAILURES: Final = 10
 """Failed targets that an error names; the table has all of them."""
-_SPARE_FILES: Final = 256
-_NO_LIMIT: Final = sys.maxsize
+MOST_TARGETS: Final = 65_536
+"""Connections that one process may hold, as far as the machine allows."""
 
 
 def collect(
     urls: Sequence[str], *, context: Context, is_once: bool, metrics_port: int | None
 ) -> int:
-    """Scrape these targets; return the exit code.
+    """Collect until told to stop, or scrape once; return the exit code.
+
+    Args:
+        urls: targets named on the command line and in ``collect.targets``; more come from the
+            settings' discovery, and from the watched cluster.
+        context: settings and clock.
+        is_once: scrape every target one time; a cluster is not watched.
+        metrics_port: where to serve the collector's own metrics.
 
     Raises:
-        UsageError: there is no such port.
-        SourceError: with ``is_once``, a target could not be read; the others are stored.
-        WarehouseError: rows could not be delivered.
+        UsageError: there is nothing to collect from, or no such port.
+        SettingsError: rules or selections are wrong.
+        SourceError: with ``is_once``, a target could not be read; the others are stored. Otherwise
+            the description of the API server is missing or broken.
+        WarehouseError: rows could neither be delivered nor kept.
         PortInUseError: the port for metrics is taken.
     """
     settings = context.settings
-    allow_open_files(len(urls) + _SPARE_FILES)
+    allow_open_files(MOST_TARGETS)
 
     def open_for_a_round() -> AbstractContextManager[Warehouse]:
         return open_warehouse(settings)
 
     plan = plan_of(urls, settings=settings, is_once=is_once)
     if is_once:
-        delivery = Delivery(open_for_a_round)
-        return _collect_once(ScrapeLoop(plan, offer=delivery.offer, clock=context.clock), delivery)
-    with closing(_spool(settings)) as spool:
-        delivery = Delivery(open_for_a_round, store=spool)
-        loop = ScrapeLoop(plan, offer=delivery.offer, clock=context.clock)
-        _probe(delivery)
-        with metrics_server(metrics_port, loop=loop, delivery=delivery):
-            return _collect_until_told(loop, delivery, plan=plan)
-
-
-def _spool(settings: Settings) -> Spool:
-    """Open the place where rows wait, and say what an earlier collector left there."""
-    path = spool_path(settings.data_dir, ClusterName(settings.cluster))
-    limits = BacklogLimits(row_limit=_NO_LIMIT, byte_limit=settings.collect.spool_limit_bytes)
-    spool = Spool(path, limits=limits)
-    if spool.row_count:
-        log.info("%d rows of an earlier run wait in %s", spool.row_count, path)
-    return spool
+        return _collect_once(plan, context=context, open_warehouse=open_for_a_round)
+    with closing(open_spool(settings)) as spool:
+        collector = assembled(
+            plan,
+            settings=settings,
+            spool=spool,
+            open_warehouse=open_for_a_round,
+            clock=context.clock,
+        )
+        _probe(collector.delivery)
+        with metrics_server(metrics_port, loop=collector.loop, delivery=collector.delivery):
+            return _collect_until_told(collector, plan=plan)
 
 
 def plan_of(urls: Sequence[str], *, settings: Settings, is_once: bool) -> LoopPlan:
@@ -101,8 +107,16 @@ def allow_open_files(file_count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-def _collect_once(loop: ScrapeLoop, delivery: Delivery) -> int:
-    readings = asyncio.run(loop.once())
+def _collect_once(plan: LoopPlan, *, context: Context, open_warehouse: OpenWarehouse) -> int:
+    delivery = Delivery(open_warehouse)
+    loop = ScrapeLoop(plan, offer=delivery.offer, clock=context.clock)
+    discovery = TargetDiscovery(target_sources(plan.urls, settings=context.settings, cluster=None))
+
+    async def scrape() -> list[Reading]:
+        loop.set_targets(await discovery.look())
+        return await loop.once()
+
+    readings = uvloop.run(scrape())
     delivery.seal()
     delivery.round()
     print_summary(readings)
@@ -112,7 +126,17 @@ def _collect_once(loop: ScrapeLoop, delivery: Delivery) -> int:
             hint="see the log; bring collector and warehouse to the same version",
         )
     _raise_for_failed(readings)
+    _raise_for_troubled(discovery.states())
     return 0
+
+
+def _raise_for_troubled(states: Sequence[SourceState]) -> None:
+    """Raise where a source of targets could not be read: some may not have been scraped."""
+    troubled = [one for one in states if one.error is not None]
+    if troubled:
+        told = "; ".join(str(one.error) for one in troubled[:TOLD_FAILURES])
+        hints = sorted({one.hint for one in troubled if one.hint is not None})
+        raise SourceError(f"not all targets are known: {told}", hint="; ".join(hints))
 
 
 def _raise_for_failed(readings: Sequence[Reading]) -> None:
@@ -137,11 +161,13 @@ def _probe(delivery: Delivery) -> None:
         log.warning("warehouse is away, rows will wait: %s (%s)", error, error.hint)
 
 
-def _collect_until_told(loop: ScrapeLoop, delivery: Delivery, *, plan: LoopPlan) -> int:
-    log.info("collecting from %d targets every %g s", len(plan.urls), plan.interval_s)
+def _collect_until_told(collector: Collector, *, plan: LoopPlan) -> int:
+    watched = "" if collector.watch is None else " and a cluster"
+    log.info("collecting from %d targets%s every %g s", len(plan.urls), watched, plan.interval_s)
+    delivery = collector.delivery
     worker = DeliveryWorker(delivery)
     try:
-        told = asyncio.run(_run_until_told(loop, worker))
+        told = uvloop.run(_run_until_told(collector, worker))
     finally:
         left = worker.stop(grace_s=GRACE_S)
         stored, lost = delivery.tally.delivered_rows.total(), delivery.losable_rows
@@ -154,29 +180,42 @@ def _collect_until_told(loop: ScrapeLoop, delivery: Delivery, *, plan: LoopPlan)
     return INTERRUPTED_EXIT_CODE if told is signal.SIGINT else 0
 
 
-async def _run_until_told(loop: ScrapeLoop, worker: DeliveryWorker) -> signal.Signals | None:
-    """Run the loop until SIGTERM or SIGINT and return which; a second one ends the process."""
-    stop = asyncio.Event()
-    with _signals_set(stop) as told:
-        await loop.run(stop, flush=worker.flush)
+async def _run_until_told(collector: Collector, worker: DeliveryWorker) -> signal.Signals | None:
+    """Run everything until SIGTERM or SIGINT and return which; a second one ends the process."""
+    stop, events = asyncio.Event(), asyncio.get_running_loop()
+
+    def flush() -> None:
+        collector.attribution.flush()
+        worker.flush()
+
+    with signals_set(stop) as told:
+        if collector.watch is not None:
+            collector.watch.start(on_end=_from_any_thread(events, stop))
+        try:
+            await _scrape_until(stop, collector, flush=flush)
+        finally:
+            if collector.watch is not None:
+                await asyncio.to_thread(collector.watch.stop)
+            collector.attribution.flush()
     return told[0] if told else None
 
 
-@contextmanager
-def _signals_set(stop: asyncio.Event) -> Iterator[list[signal.Signals]]:
-    events, told = asyncio.get_running_loop(), list[signal.Signals]()
-    watched = (signal.SIGTERM, signal.SIGINT)
+def _from_any_thread(events: asyncio.AbstractEventLoop, stop: asyncio.Event) -> Callable[[], None]:
+    def set_stop() -> None:
+        if not events.is_closed():
+            events.call_soon_threadsafe(stop.set)
 
-    def hear(which: signal.Signals) -> None:
-        told.append(which)
-        stop.set()
-        for each in watched:
-            events.remove_signal_handler(each)
+    return set_stop
 
-    for each in watched:
-        events.add_signal_handler(each, hear, each)
+
+async def _scrape_until(
+    stop: asyncio.Event, collector: Collector, *, flush: Callable[[], None]
+) -> None:
+    """Look for targets and scrape them; a failure of either ends both."""
+    looking = asyncio.create_task(collector.discovery.run(stop, collector.set_targets))
+    looking.add_done_callback(lambda _: stop.set())
     try:
-        yield told
+        await collector.loop.run(stop, flush=flush)
     finally:
-        for each in watched:
-            events.remove_signal_handler(each)
+        stop.set()
+        await looking

@@ -120,16 +120,16 @@ def test_an_account_is_told_what_it_lacks_and_lacks_nothing_with_the_printed_rol
     assert found.exit_code == 5
     assert found.cluster_role is not None
     assert found.binding_command == (
-        "kubectl create clusterrolebinding steward-collect --clusterrole=steward-collect "
+        "kubectl create clusterrolebinding steward-collector --clusterrole=steward-collector "
         "--serviceaccount=default:doctor-lacking"
     )
     try:
         cluster.client.apply(yaml.safe_load(found.cluster_role))
-        bind(cluster, user, role="steward-collect")
+        bind(cluster, user, role="steward-collector")
         again = doctor(chosen)
     finally:
         for kind in ROLE_KINDS:
-            cluster.client.delete(kind, "steward-collect")
+            cluster.client.delete(kind, "steward-collector")
     assert of(again, "permission_missing") == []
     assert (again.cluster_role, again.binding_command) == (None, None)
     assert "answers to " + account in of(again, "cluster_read")[0].message
