@@ -39,6 +39,7 @@ gpu: setup ## Read a real card, every signal; without one say so.
 	@$(BIN)/python -m deploy.gpu_smoke
 
 bench: setup ## Print each benchmark's ratio against its baseline.
+	@deploy/setup.sh prometheus && deploy/setup.sh compiler && deploy/setup.sh cluster
 	@for bench in benchmarks/bench_*.py; do $(BIN)/python "$$bench" || exit 1; done
 
 docs: setup ## Write the generated parts of docs/ anew.

@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
 from typing import Final, Protocol
 
 from collector.batches import Batch
+from steward.errors import InputError
 from steward.ids import BatchId
 from steward.units import MIB_BYTES
 
@@ -41,11 +43,30 @@ class Waiting:
     byte_count: int
 
 
+class SpoiledBatchError(InputError):
+    """A waiting batch is not what was stored; the store has given it up.
+
+    Args:
+        path: the file it lay in.
+        waiting: what was lost.
+    """
+
+    def __init__(self, path: Path, *, waiting: Waiting) -> None:
+        """Name the file and what was lost."""
+        super().__init__(
+            f"{waiting.row_count} rows of {waiting.table} in the spool {path} are damaged",
+            hint="they are left out; look into the health of the disk",
+        )
+        self.waiting = waiting
+
+
 class BatchStore(Protocol):
     """Where batches wait: in memory or on disk."""
 
-    is_durable: Final[bool]
-    """What waits here outlives the process."""
+    @property
+    def is_durable(self) -> bool:
+        """Tell whether what waits here outlives the process."""
+        ...
 
     @property
     def row_count(self) -> int:
@@ -66,7 +87,12 @@ class BatchStore(Protocol):
         ...
 
     def first(self) -> Batch | None:
-        """Return the oldest batch, which is now under way and not given up; None without one."""
+        """Return the oldest batch, which is now under way and not given up; None without one.
+
+        Raises:
+            SpoiledBatchError: the oldest batch is damaged, and has been given up.
+            WarehouseError: the store cannot be read now.
+        """
         ...
 
     def settle(self, batch: Batch) -> None:
@@ -191,6 +217,11 @@ class Backlog:
         with self._lock:
             waiting = self._line.take_first()
             return None if waiting is None else self._batches[waiting.batch_id]
+
+    def batches(self) -> list[Batch]:
+        """Return all that wait, oldest first."""
+        with self._lock:
+            return list(self._batches.values())
 
     def settle(self, batch: Batch) -> None:
         """Forget the batch."""

@@ -17,16 +17,19 @@ from typing import Final
 
 import pyarrow as pa
 
-from collector.backlog import Backlog, BatchStore, Memory, Waiting
+from collector.backlog import Backlog, BatchStore, Memory, SpoiledBatchError, Waiting
 from collector.batches import Batch
 from steward.errors import InputError, StewardError, WarehouseError
 from steward.ids import new_batch_id
 from steward.ports import ArrowTable, OpenWarehouse, Writer
+from steward.units import MIB_BYTES
 
 log = logging.getLogger(__name__)
 
 BATCH_ROW_LIMIT: Final = 50_000
 """Rows in one batch: far below what the warehouse takes in one request."""
+BATCH_BYTE_LIMIT: Final = 32 * MIB_BYTES
+"""Bytes in one batch of several rows, for rows with texts that no honest source has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,7 @@ class DeliveryTally:
     repeated_batches: int = 0
     """Batches that the warehouse already had: an earlier try arrived, its answer did not."""
     dropped_rows: Counter[str] = field(default_factory=Counter)
-    """Given up because the backlog was full."""
+    """Given up because the backlog was full, or the disk damaged them."""
     rejected_rows: Counter[str] = field(default_factory=Counter)
     """Refused by the warehouse as not fitting its tables."""
     failed_tries: int = 0
@@ -132,8 +135,8 @@ class Delivery:
     def seal(self) -> None:
         """Coalesce everything offered so far into batches with ids, and have the store keep them.
 
-        Where the store fails, the batches wait in memory; what was to be remembered is kept for
-        the next try.
+        Where the store fails, the batches wait in memory. What was to be remembered is stored with
+        them once it works again: neither is ever on disk without the other.
         """
         with self._sealing:
             with self._lock:
@@ -144,8 +147,9 @@ class Delivery:
                 self._keep(batches, memory)
 
     def _keep(self, batches: Sequence[Batch], memory: Memory) -> None:
+        stranded = self._overflow.batches()
         try:
-            given_up = self._store.add(batches, remember=memory)
+            given_up = self._store.add([*stranded, *batches], remember=memory)
         except WarehouseError as error:
             self._tell_failing_store(error)
             given_up = self._overflow.add(batches, remember={})
@@ -153,6 +157,8 @@ class Delivery:
                 self._memory = {**memory, **self._memory}
         else:
             self._is_store_failing = False
+            for one in stranded:
+                self._overflow.settle(one)
         self._note_given_up(given_up)
 
     def _tell_failing_store(self, error: WarehouseError) -> None:
@@ -169,17 +175,32 @@ class Delivery:
         stores = [store for store in (self._store, self._overflow) if store.row_count]
         if not stores:
             return
+        failures: list[StewardError] = []
         with self._open_warehouse() as warehouse:
             for store in stores:
-                self._send_all(warehouse, store)
+                try:
+                    self._send_all(warehouse, store)
+                except StewardError as error:  # what waits elsewhere may still be sent
+                    failures.append(error)
+        if failures:
+            raise failures[0]
 
     def _send_all(self, warehouse: Writer, store: BatchStore) -> None:
         try:
-            while (batch := store.first()) is not None:
+            while (batch := self._first(store)) is not None:
                 self._append(warehouse, batch)
                 store.settle(batch)
         finally:
             store.release()
+
+    def _first(self, store: BatchStore) -> Batch | None:
+        """Return the oldest batch that can be read; what is damaged is counted and told."""
+        while True:
+            try:
+                return store.first()
+            except SpoiledBatchError as error:
+                self.tally.dropped_rows[error.waiting.table] += error.waiting.row_count
+                log.error("%s (%s)", error, error.hint)  # noqa: TRY400 - the message says all
 
     def deliver(self) -> bool:
         """Send every queued batch; tell whether all are stored. A failure is logged once."""
@@ -299,5 +320,15 @@ def _batches(name: str, tables: list[pa.Table]) -> Iterator[Batch]:
     """Yield the rows of one table as batches of bounded size, in order."""
     rows = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
     for start in range(0, rows.num_rows, BATCH_ROW_LIMIT):
-        piece = rows.slice(start, BATCH_ROW_LIMIT)
-        yield Batch(batch_id=new_batch_id(), table=name, rows=piece)
+        for piece in _pieces(rows.slice(start, BATCH_ROW_LIMIT)):
+            yield Batch(batch_id=new_batch_id(), table=name, rows=piece)
+
+
+def _pieces(rows: pa.Table) -> Iterator[pa.Table]:
+    """Yield the rows in pieces of bounded size, or of one row."""
+    if rows.num_rows > 1 and rows.nbytes > BATCH_BYTE_LIMIT:
+        middle = rows.num_rows // 2
+        yield from _pieces(rows.slice(0, middle))
+        yield from _pieces(rows.slice(middle))
+    else:
+        yield rows

@@ -34,7 +34,7 @@ from steward.errors import UsageError
 
 USUAL_PORT_NAME: Final = "metrics"
 ANNOTATION_PREFIX: Final = "prometheus.io/"
-"""``prometheus.io/port``, ``/path`` and ``/scheme`` of a pod are kept to, where nothing is set."""
+"""``prometheus.io/port``, ``/path`` and ``/scheme`` of a pod count; a port that is set wins."""
 
 
 class Role(StrEnum):
@@ -56,10 +56,6 @@ class Selection:
     """None searches all."""
     port: str | None = None
     """Number or name; None takes the port named ``metrics``, or else the first."""
-    path: str | None = None
-    """None takes ``/metrics``."""
-    scheme: str | None = None
-    """None takes ``http``."""
 
     def __str__(self) -> str:
         """Return the words with which messages name it."""
@@ -186,18 +182,18 @@ def _targets(
             error = f"{name} declares no {wanted}"
             continue
         try:
-            targets.append(_target(one, selection))
+            targets.append(_target(one))
         except UsageError as refusal:
             error = f"{name}: {refusal.message}"
     return tuple(targets), error
 
 
-def _target(found: _Found, selection: Selection) -> ScrapeTarget:
+def _target(found: _Found) -> ScrapeTarget:
     host = f"[{found.host}]" if ":" in found.host else found.host
     noted = found.annotations
     labels = {
-        "__scheme__": selection.scheme or noted.get(f"{ANNOTATION_PREFIX}scheme") or "http",
-        "__metrics_path__": selection.path or noted.get(f"{ANNOTATION_PREFIX}path") or "/metrics",
+        "__scheme__": noted.get(f"{ANNOTATION_PREFIX}scheme") or "http",
+        "__metrics_path__": noted.get(f"{ANNOTATION_PREFIX}path") or "/metrics",
         "node": found.node or "",
         "pod": found.pod or "",
     }

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
+
+DeviceKey: TypeAlias = tuple[str, int | None]
+"""Device UUID and MIG instance; None is the board itself."""
 
 
 class HoldingSource(StrEnum):
@@ -36,3 +40,10 @@ class Holding:
     resource: str | None
     """The resource name asked for, such as ``nvidia.com/gpu.shared``."""
     source: HoldingSource
+    pod_uid: str | None = None
+    """Where the source says it: two pods of one name are told apart by it."""
+    is_admin_access: bool = False
+    """A claim for monitoring: it sees the device and consumes nothing of it."""
+    unresolved: str | None = None
+    """The device's name where it could not be told: ``device_uuid`` is then its board, else
+    ``node/name``."""

@@ -2,7 +2,8 @@
 
 A batch is one row with its Arrow IPC stream; the memory of the sources lies beside it and changes
 in the same transaction. A killed process loses nothing that was added, and finds no half batch; a
-batch that was stored but not yet forgotten is sent again and recognised by its id.
+batch that was stored but not yet forgotten is sent again and recognised by its id. Each batch has
+a checksum: what the disk changed is given up and told, never delivered.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,19 +20,27 @@ from typing import Final
 
 import pyarrow as pa
 
-from collector.backlog import BacklogLimits, Memory, Waiting, WaitingLine, waiting_of
+from collector.backlog import (
+    BacklogLimits,
+    Memory,
+    SpoiledBatchError,
+    Waiting,
+    WaitingLine,
+    waiting_of,
+)
 from collector.batches import Batch
 from steward.errors import OwnedElsewhereError, WarehouseError
 from steward.ids import BatchId, ClusterName
 
-VERSION: Final = 1
+VERSION: Final = 2
 _SCHEMA: Final = """
 create table if not exists batch (
     position integer primary key autoincrement,
     batch_id text not null unique,
     table_name text not null,
     row_count integer not null,
-    body blob not null
+    body blob not null,
+    checksum integer
 );
 create table if not exists memory (key text primary key, value blob not null) without rowid;
 """
@@ -40,6 +50,8 @@ _PRAGMAS: Final = (
     "pragma synchronous = normal",
 )
 """A power cut may take the last seconds, a killed process takes nothing; neither tears the file."""
+_GIVEN_BACK_PAGES: Final = 4_096
+"""Pages that the file gives back in one step; the next batch waits no longer than for one."""
 _COMPRESSED: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -67,6 +79,8 @@ class Spool:
         """Open the file and find what an earlier process left."""
         self._path = path
         self._line = WaitingLine(limits if limits is not None else BacklogLimits())
+        self._done: list[BatchId] = []
+        """Batches that do not wait any more and are still in the file."""
         self._lock = Lock()
         with self._told("cannot be opened"):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,48 +109,47 @@ class Spool:
         Raises:
             WarehouseError: the disk is full or the file cannot be written; nothing was kept.
         """
-        bodies = [_body(batch) for batch in batches]
+        added: list[Waiting] = []
         with self._lock, self._told("cannot be written"), self._connection:
-            for batch, body in zip(batches, bodies, strict=True):
-                self._connection.execute(
-                    "insert into batch (batch_id, table_name, row_count, body) values (?, ?, ?, ?)",
-                    (batch.batch_id, batch.table, batch.rows.num_rows, body),
-                )
+            added.extend(map(self._insert, batches))
             self._remember(remember)
         with self._lock:
-            for batch, body in zip(batches, bodies, strict=True):
-                self._line.append(waiting_of(batch, byte_count=len(body)))
+            for one in added:
+                self._line.append(one)
             given_up = self._line.give_up()
-        for one in given_up:
-            self._delete(one.batch_id)
+            self._done += [one.batch_id for one in given_up]
+        self._forget_done()
         return given_up
 
     def first(self) -> Batch | None:
         """Return the oldest batch with its rows; it is not given up until settled or released.
 
         Raises:
+            SpoiledBatchError: it is not what was stored, and has been given up.
             WarehouseError: the file cannot be read.
         """
-        with self._lock, self._told("cannot be read"):
+        with self._lock:
             waiting = self._line.take_first()
             if waiting is None:
                 return None
-            (body,) = self._connection.execute(
-                "select body from batch where batch_id = ?", (waiting.batch_id,)
-            ).fetchone()
-            with pa.ipc.open_stream(body) as stream:
-                rows = stream.read_all()
+            with self._told("cannot be read"):
+                found = self._connection.execute(
+                    "select cast(body as blob), checksum from batch where batch_id = ?",
+                    (waiting.batch_id,),
+                ).fetchone()
+        rows = None if found is None else _rows_of(waiting, *found)
+        if rows is None:
+            self._settle(waiting.batch_id)
+            raise SpoiledBatchError(self._path, waiting=waiting)
         return Batch(batch_id=waiting.batch_id, table=waiting.table, rows=rows)
 
     def settle(self, batch: Batch) -> None:
-        """Forget the batch; the file gives its space back.
+        """Forget the batch; once nothing waits the file gives its space back.
 
-        Raises:
-            WarehouseError: the file cannot be written; the batch would be sent again, stored once.
+        Where the file cannot be written the batch is forgotten with a later one; another process
+        would send it again, and the warehouse would know it.
         """
-        self._delete(batch.batch_id)
-        with self._lock:
-            self._line.remove(batch.batch_id)
+        self._settle(batch.batch_id)
 
     def release(self) -> None:
         """Leave the batch under way waiting."""
@@ -156,7 +169,7 @@ class Spool:
         """Close the file; another collector may open it."""
         with self._lock:
             with suppress(sqlite3.Error):
-                self._connection.execute("pragma incremental_vacuum")
+                self._connection.execute("pragma incremental_vacuum").fetchall()
             self._connection.close()
             os.close(self._owner)
 
@@ -170,16 +183,47 @@ class Spool:
             kept,
         )
 
-    def _delete(self, batch_id: BatchId) -> None:
-        with self._lock, self._told("cannot be written"), self._connection:
-            self._connection.execute("delete from batch where batch_id = ?", (batch_id,))
-        if not self._line.row_count:
-            with self._lock, self._told("cannot be written"):
-                self._connection.execute("pragma incremental_vacuum")
+    def _insert(self, batch: Batch) -> Waiting:
+        body = _body(batch)
+        waiting = waiting_of(batch, byte_count=len(body))
+        self._connection.execute(
+            "insert into batch (batch_id, table_name, row_count, body, checksum) "
+            "values (?, ?, ?, ?, ?)",
+            (batch.batch_id, batch.table, waiting.row_count, body, _checksum(waiting, body)),
+        )
+        return waiting
+
+    def _settle(self, batch_id: BatchId) -> None:
+        with self._lock:
+            self._line.remove(batch_id)
+            self._done.append(batch_id)
+        self._forget_done()
+
+    def _forget_done(self) -> None:
+        """Delete what does not wait any more; a file that cannot be written keeps it for now."""
+        with suppress(sqlite3.Error):
+            with self._lock, self._connection:
+                gone = [(one,) for one in self._done]
+                self._connection.executemany("delete from batch where batch_id = ?", gone)
+                self._done.clear()
+            while not self._line.row_count and self._give_back():
+                pass
+
+    def _give_back(self) -> bool:
+        """Make the file shorter by one step; tell whether that left more to give back."""
+        with self._lock:
+            before = self._free_pages()
+            self._connection.execute(f"pragma incremental_vacuum({_GIVEN_BACK_PAGES})").fetchall()
+            return 0 < self._free_pages() < before
+
+    def _free_pages(self) -> int:
+        (count,) = self._connection.execute("pragma freelist_count").fetchone()
+        return int(count)
 
     def _find_left(self) -> None:
         found = self._connection.execute(
-            "select batch_id, table_name, row_count, length(body) from batch order by position"
+            "select cast(batch_id as text), cast(table_name as text), cast(row_count as integer), "
+            "length(body) from batch order by position"
         )
         for batch_id, table, row_count, byte_count in found:
             self._line.append(
@@ -196,7 +240,7 @@ class Spool:
         """Turn what SQLite and the disk say into one error that names the file."""
         try:
             yield
-        except (OSError, sqlite3.Error, pa.ArrowInvalid) as error:
+        except (OSError, sqlite3.Error) as error:
             raise WarehouseError(
                 f"the spool {self._path} {fault}: {error}", hint=_hint(error)
             ) from error
@@ -232,14 +276,40 @@ def _connected(path: Path) -> sqlite3.Connection:
         for pragma in _PRAGMAS:
             connection.execute(pragma)
         (version,) = connection.execute("pragma user_version").fetchone()
-        if version not in (0, VERSION):
+        if version not in range(VERSION + 1):
             raise sqlite3.DatabaseError(f"it has version {version}, this program reads {VERSION}")
-        connection.executescript(_SCHEMA)
-        connection.execute(f"pragma user_version = {VERSION}")
+        if version != VERSION:  # a file that is up to date opens on a full disk, too
+            _bring_up_to_date(connection, version=version)
     except sqlite3.Error:
         connection.close()
         raise
     return connection
+
+
+def _bring_up_to_date(connection: sqlite3.Connection, *, version: int) -> None:
+    with connection:
+        connection.execute("begin")
+        if version == 1:  # its batches have no checksum
+            connection.execute("alter table batch add column checksum integer")
+        for statement in _SCHEMA.split(";"):
+            connection.execute(statement)
+        connection.execute(f"pragma user_version = {VERSION}")
+
+
+def _checksum(waiting: Waiting, body: bytes) -> int:
+    name = f"{waiting.batch_id} {waiting.table} {waiting.row_count} "
+    return zlib.crc32(body, zlib.crc32(name.encode()))
+
+
+def _rows_of(waiting: Waiting, body: bytes, checksum: int | None) -> pa.Table | None:
+    """Return the rows in a body; None where it is not what was stored."""
+    if checksum is not None and checksum != _checksum(waiting, body):
+        return None
+    try:
+        with pa.ipc.open_stream(body) as stream:
+            return stream.read_all()
+    except (pa.ArrowException, OSError, ValueError):
+        return None
 
 
 def _body(batch: Batch) -> bytes:

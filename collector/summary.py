@@ -30,13 +30,14 @@ def summary_table(readings: Sequence[Reading]) -> Table:
     for heading in ("samples", "dropped lines", "bytes", "seconds"):
         table.add_column(heading, justify="right")
     for reading in readings:
+        outcome = reading.outcome
         result = "ok" if reading.refusal is None else str(reading.refusal.reason)
         table.add_row(
             Text(reading.url),
             Text(result),
-            f"{reading.sample_count:,}",
-            f"{reading.dropped_line_count:,}",
-            f"{reading.body_bytes:,}",
-            f"{reading.duration_s:.3f}",
+            f"{outcome.sample_count:,}",
+            f"{outcome.dropped_line_count:,}",
+            f"{outcome.body_bytes:,}",
+            f"{outcome.duration_s:.3f}",
         )
     return table

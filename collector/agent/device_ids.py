@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from collector.device_names import claimed_name
 from collector.sources.nvml.records import Device, Placement
 
 DRA_DRIVER: Final = "gpu.nvidia.com"
@@ -22,10 +23,6 @@ _OLD_MIG: Final = re.compile(
 )
 _MINOR: Final = re.compile(
     r"nvidia(?P<minor>\d{1,3})(?:/gi(?P<gi>\d{1,3}))?(?:/vgpu(?P<replica>\d{1,9}))?"
-)
-_DRA_GPU: Final = re.compile(r"gpu-(?P<minor>\d{1,3})")
-_DRA_MIG: Final = re.compile(
-    r"gpu-(?P<minor>\d{1,3})-mig-[\w.+-]+-(?P<profile>\d{1,3})-(?P<start>\d{1,2})"
 )
 
 
@@ -84,13 +81,13 @@ class DeviceIndex:
 
     def claimed_device(self, name: str) -> Place | None:
         """Return what a claim's device name means; None where its place is not known here."""
-        found = _DRA_GPU.fullmatch(name) or _DRA_MIG.fullmatch(name)
-        uuid = None if found is None else self._by_minor.get(int(found["minor"]))
-        if found is None or uuid is None:
+        named = claimed_name(name)
+        uuid = None if named is None else self._by_minor.get(named.minor)
+        if named is None or uuid is None:
             return None
-        if found.re is _DRA_GPU:
+        if named.profile_id is None or named.placement_start is None:
             return Place(uuid=uuid)
-        placement = Placement(profile_id=int(found["profile"]), start=int(found["start"]))
+        placement = Placement(profile_id=named.profile_id, start=named.placement_start)
         return self._by_placement.get((uuid, placement))
 
 

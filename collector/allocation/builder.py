@@ -35,6 +35,7 @@ from collector.allocation.state import (
 from collector.allocation.statements import Endings, add_ending, ending_of, is_expired, take
 from collector.allocation.timeline import Settling, settle_device
 from collector.ownership import Owners
+from steward.errors import InputError
 from steward.ids import ClusterName
 from steward.units import MICROS_PER_SECOND, SECONDS_PER_MINUTE
 
@@ -69,6 +70,9 @@ class AllocationBuilder:
             memory: what earlier outputs asked to remember; other keys are ignored.
             unknown_limit_s: so long an unknown holding stays with a pod that ``owners`` does not
                 know; with one it knows it stays until the pod's end is told.
+
+        Raises:
+            InputError: what is remembered is damaged, or of another version.
         """
         self._cluster = cluster
         self._timing = Timing(
@@ -81,7 +85,13 @@ class AllocationBuilder:
         self._swept_us = 0
         self.late_poll_count = 0
         """Polls that were left out since a later one of their source was known."""
-        self._recall(memory or {})
+        try:
+            self._recall(memory or {})
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise InputError(
+                f"what the collector remembers of who held what cannot be read: {error!r}",
+                hint="move the collector's spool away: it is damaged, or of another version",
+            ) from error
 
     def observe(self, poll: Poll) -> Output:
         """Take in one complete poll of one node by one source."""

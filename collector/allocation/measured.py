@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from collector.allocation.polls import DeviceKey, DeviceUse, Poll
+from collector.allocation.polls import DeviceUse, Poll
 from collector.allocation.state import Interval, NodeState
+from collector.holdings import DeviceKey
 from steward.units import MICROS_PER_SECOND, SECONDS_PER_MINUTE
 
 TELL_AFTER_US: Final = 5 * SECONDS_PER_MINUTE * MICROS_PER_SECOND

@@ -14,10 +14,10 @@ from dataclasses import MISSING, fields
 from typing import Any, Final, TypeVar
 
 from collector.allocation.pods import Finished
-from collector.allocation.polls import DeviceKey, PodKey
+from collector.allocation.polls import PodKey
 from collector.allocation.state import Interval, NodeState, SourceState, Statement, Trace
 from collector.allocation.statements import statement_key
-from collector.holdings import Holding, HoldingSource
+from collector.holdings import DeviceKey, Holding, HoldingSource
 from collector.ownership import Owner, OwnershipLevel
 
 SEEN: Final = "allocation/seen/"

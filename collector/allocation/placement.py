@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from collector.allocation.pods import Pods
-from collector.allocation.polls import DeviceKey, Poll
+from collector.allocation.polls import Poll
 from collector.allocation.state import COMPLETE, NodeState, Statement
+from collector.holdings import DeviceKey
 
 
 def uids_by_device(poll: Poll, pods: Pods) -> dict[DeviceKey, frozenset[str]]:

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from collector.holdings import Holding, HoldingSource
+from collector.holdings import DeviceKey, Holding, HoldingSource
 
-DeviceKey: TypeAlias = tuple[str, int | None]
-"""Device UUID and MIG instance; None is the board itself."""
 Row: TypeAlias = dict[str, Any]
 """One row of table ``allocation``, as ``collector.tables`` declares it."""
 PodKey: TypeAlias = tuple[str | None, str]

@@ -11,9 +11,9 @@ from typing import Final
 
 from collector.allocation.placement import devices_in_use
 from collector.allocation.pods import Pods, is_reservation
-from collector.allocation.polls import DeviceKey, Holder
+from collector.allocation.polls import Holder
 from collector.allocation.state import COMPLETE, MISSED_POLLS, PRECEDENCE, NodeState, Statement
-from collector.holdings import HoldingSource
+from collector.holdings import DeviceKey, HoldingSource
 
 NOBODY: Final = "none"
 """``attribution_source`` of device-time that no source attributes to anybody."""

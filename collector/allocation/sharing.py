@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from collector.allocation.polls import DeviceKey, is_same_holder
+from collector.allocation.polls import is_same_holder
 from collector.allocation.resolve import Part
 from collector.allocation.state import Interval
 from collector.device_names import claimed_name, resource_profile
+from collector.holdings import DeviceKey
 from collector.normalize.mig import mig_share
 
 SHARE_UNKNOWN: Final = "share_unknown"

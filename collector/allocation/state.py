@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from collector.allocation.polls import DeviceKey, Holder
-from collector.holdings import Holding, HoldingSource
+from collector.allocation.polls import Holder
+from collector.holdings import DeviceKey, Holding, HoldingSource
 from collector.ownership import Owner
 from steward.units import MICROS_PER_SECOND
 

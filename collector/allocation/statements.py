@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from collector.allocation.placement import place_by_processes, uids_by_device
 from collector.allocation.pods import Pods
-from collector.allocation.polls import DeviceKey, Holder, Poll, is_same_holder
+from collector.allocation.polls import Holder, Poll, is_same_holder
 from collector.allocation.state import (
     COMPLETE,
     MISSED_POLLS,
@@ -21,7 +21,7 @@ from collector.allocation.state import (
     Timing,
     Trace,
 )
-from collector.holdings import Holding, HoldingSource
+from collector.holdings import DeviceKey, Holding, HoldingSource
 
 Endings: TypeAlias = dict[EndKey, Ending]
 

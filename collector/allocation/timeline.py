@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from collector.allocation.pods import Pods
-from collector.allocation.polls import DeviceKey, Holder, Row, is_same_holder
+from collector.allocation.polls import Holder, Row, is_same_holder
 from collector.allocation.resolve import UNOBSERVED, Part, conflict_text, nobody
 from collector.allocation.rows import row_of
 from collector.allocation.sharing import SharingMode, Wanted, wanted
@@ -26,6 +26,7 @@ from collector.allocation.state import (
     Timing,
 )
 from collector.allocation.statements import ending_of
+from collector.holdings import DeviceKey
 from collector.ownership import Owner
 
 _SAME_SHARE: Final = 1e-9

@@ -10,10 +10,10 @@ from statistics import median
 from typing import Final
 
 from collector.allocation.builder import AllocationBuilder
-from collector.allocation.polls import DeviceKey, Output, Poll, Row
+from collector.allocation.polls import Output, Poll, Row
 from collector.backfill.scrapes import PastScrape
 from collector.backfill.series_labels import TargetKey
-from collector.holdings import Holding, HoldingSource
+from collector.holdings import DeviceKey, Holding, HoldingSource
 from collector.lifecycle.output import PodEnd
 from collector.normalize import NormalizedScrape
 from collector.ownership import Owners

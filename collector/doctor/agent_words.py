@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from collector.doctor.codes import Code
-from collector.doctor.finding import Finding, gap, named
+from collector.doctor.finding import Finding, counted, gap, named
 from collector.doctor.target_view import TargetView
 
 POD_RESOURCES_UP: Final = "steward_agent_pod_resources_up"
@@ -78,7 +78,7 @@ def _unresolved(view: TargetView) -> Iterator[Finding]:
         yield gap(
             Code.DEVICES_UNRESOLVED,
             view.url,
-            message=f"containers hold {count:.0f} that are not among this node's GPUs: device-time "
-            "without a device",
+            message=f"containers hold {counted(round(count), 'device')} not among the node's GPUs: "
+            "device-time without a device",
             remedy="the agent's log names them; restart the device plugin where its list is old",
         )

@@ -16,7 +16,7 @@ from collector.sources.kubernetes.access import ApiAccess
 from collector.sources.kubernetes.api_error import ApiError
 from collector.sources.kubernetes.change import Change, ChangeType, ObjectKey
 from collector.sources.kubernetes.listing import listed
-from collector.sources.kubernetes.objects import Pod
+from collector.sources.kubernetes.objects import ENDED_PHASES, Pod
 from collector.sources.kubernetes.objects_cluster import Event, Node, ResourceSlice
 from collector.sources.kubernetes.owner_metadata import OwnerMetadata
 from collector.sources.kubernetes.permissions import MissingPermission, missing_permissions
@@ -29,7 +29,6 @@ from steward.clock import Clock
 ANSWER_S: Final = 20.0
 """For each request; a list is asked for page by page."""
 _NO_KEY: Final = ObjectKey(namespace=None, name="", uid="")
-_ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +94,12 @@ class _Gathering:
             )
         )
 
+    def settle(self, now: datetime) -> None:
+        """Have everything told; lists that may not be read are not waited for."""
+        self.lifecycle.advance(now + PATIENCE)
+        while self.lifecycle.has_more:
+            self.lifecycle.advance(now + PATIENCE)
+
     def _keep(self, found: KubernetesObject) -> None:
         match found:
             case Node() if self.nodes is not None:
@@ -147,7 +152,7 @@ def read_cluster(
     for resource in there:
         if (resource.group, resource.plural) not in unlistable:
             unread |= _listed(access, resource, served=served, into=gathering, clock=clock)
-    gathering.lifecycle.advance(clock.now() + PATIENCE)
+    gathering.settle(clock.now())
     return ClusterView(
         server=access.server,
         version=version,
@@ -208,7 +213,7 @@ def teamless_pods(pods: Iterable[Pod], *, lifecycle: Lifecycle) -> list[Teamless
 
 
 def _is_placed(pod: Pod) -> bool:
-    return pod.spec.node_name is not None and pod.status.phase not in _ENDED
+    return pod.spec.node_name is not None and pod.status.phase not in ENDED_PHASES
 
 
 def _oldest(events: Iterable[Event]) -> datetime | None:

@@ -27,7 +27,7 @@ from steward.clock import Clock
 from steward.errors import SettingsError
 from steward.settings import Settings
 
-ROLE_NAME: Final = "steward-collect"
+ROLE_NAME: Final = "steward-collector"
 _ACCOUNT_PREFIX: Final = "system:serviceaccount:"
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from collector.tables.fitting import fitted
 from collector.tables.telemetry import (
     DEVICE,
     DEVICE_EVENT,
@@ -75,5 +76,8 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = MappingProxyType(
 
 
 def rows_table(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return rows given as mappings as a table of this name's schema; absent keys are null."""
-    return pa.Table.from_pylist(list(rows), schema=SCHEMAS[name])
+    """Return rows given as mappings as a table of this name's schema; absent keys are null.
+
+    What a strange source wrote costs the value, or the row where it must not be null; it is logged.
+    """
+    return fitted(list(rows), schema=SCHEMAS[name], name=name)

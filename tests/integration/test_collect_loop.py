@@ -104,7 +104,7 @@ def check_metrics(text: str) -> None:
         assert int(found[1]) >= 1
     documented = DOCUMENT.read_text(encoding="utf-8")
     names = set(re.findall(r"^(steward_collect_\w+)", text, re.MULTILINE))
-    assert len(names) == 7
+    assert len(names) == 8
     assert [name for name in names if f"`{name}" not in documented] == []
 
 
@@ -117,7 +117,9 @@ def collect(
         collect=CollectSettings(targets=urls, interval_s=0.2),
         warehouse=WarehouseSettings(url=warehouse_url),
     )
-    args = argparse.Namespace(scrape=[], once=False, metrics_port=metrics_port)
+    args = argparse.Namespace(
+        action=None, format=None, patient=False, scrape=[], once=False, metrics_port=metrics_port
+    )
     clock = FixedClock(datetime(2026, 5, 1, tzinfo=UTC))
     return COLLECT.run(args, Context(settings=settings, clock=clock))
 

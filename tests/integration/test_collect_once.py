@@ -85,7 +85,9 @@ def test_all_good_and_each_target_once(server: ExporterServer, tmp_path: Path) -
 def run_once(data_dir: Path, *urls: str, warehouse_url: str | None = None) -> int:
     """Run the command in this process."""
     settings = Settings(data_dir=data_dir, warehouse=WarehouseSettings(url=warehouse_url))
-    args = argparse.Namespace(scrape=list(urls), once=True, metrics_port=None)
+    args = argparse.Namespace(
+        action=None, format=None, patient=False, scrape=list(urls), once=True, metrics_port=None
+    )
     return COLLECT.run(args, Context(settings=settings, clock=FixedClock(NOON)))
 
 
@@ -119,7 +121,7 @@ def test_bad_addresses_are_told_at_once_and_nothing_is_written(tmp_path: Path) -
 
 
 def test_nothing_to_scrape(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is nothing to scrape"):
+    with pytest.raises(UsageError, match="there is nothing to collect from"):
         run_once(tmp_path)
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from collector.allocation.builder import AllocationBuilder
-from collector.allocation.polls import DeviceKey, DeviceUse, Output, Poll, Row
-from collector.holdings import Holding, HoldingSource
+from collector.allocation.polls import DeviceUse, Output, Poll, Row
+from collector.holdings import DeviceKey, Holding, HoldingSource
 from collector.ownership import Owner, OwnershipLevel
 from steward.ids import ClusterName
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import ssl
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +26,6 @@ APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 DEADLINE_S = 30.0
 RETRY_S = 0.2
-PARALLEL = 8
 
 
 class KubeStatusError(Exception):
@@ -143,14 +141,6 @@ class KubeClient:
         except (LookupError, KubeStatusError):
             return False
         return True
-
-    def create_many(self, manifests: Sequence[Manifest]) -> None:
-        """Create many objects of one kind, several at a time."""
-        first = manifests[0]
-        self.resource(f"{first['apiVersion']}/{first['kind']}")
-        with ThreadPoolExecutor(PARALLEL) as threads:
-            for _ in threads.map(self.create, manifests):
-                pass
 
     def get(self, kind: str, name: str, *, namespace: str | None = None) -> Manifest:
         """Return one object."""

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
+from tests.support.accepting import accepting
+
 REQUEST_NUMBER = b"@N@"
 """Stands in a body for how often its path was asked, this time included."""
 PIECE = b"gpu_filler" + b"1" * 65_000 + b" 1\n"
@@ -132,29 +134,8 @@ def exporter_server(answers: dict[str, Answer] | None = None) -> Iterator[Export
     """Serve on a free port of 127.0.0.1 for the length of the block."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=1_024)
     server = ExporterServer(listener.getsockname()[1], dict(answers or {}))
-    workers: list[threading.Thread] = []
-
-    def accept() -> None:
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            worker = threading.Thread(target=server.serve, args=(connection,), daemon=True)
-            workers.append(worker)
-            worker.start()
-
-    acceptor = threading.Thread(target=accept, daemon=True)
-    acceptor.start()
-    try:
+    with accepting(listener, server.serve, closing=server.closing):
         yield server
-    finally:
-        server.closing.set()
-        with suppress(OSError):
-            listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
-        for thread in (acceptor, *workers):
-            thread.join(timeout=10)
 
 
 @contextmanager

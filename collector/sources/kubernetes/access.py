@@ -36,6 +36,9 @@ from steward.version import __version__
 
 PIECE_BYTES: Final = 65_536
 BODY_LIMIT_BYTES: Final = 256 * MIB_BYTES
+LINE_LIMIT_BYTES: Final = 64 * MIB_BYTES
+"""Of one event: forty times the largest object that etcd takes."""
+REFUSAL_LIMIT_BYTES: Final = MIB_BYTES
 CONNECTIONS: Final = 64
 RELOAD_S: Final = 1.0
 """Refused credentials are loaded anew at most this often: it may start a plugin."""
@@ -99,7 +102,7 @@ class ApiAccess:
         """
         answer = self._asked("GET", question, read_s=silence_s, body=None)
         try:
-            yield lines_of(self._pieces(answer, question))
+            yield lines_of(self._bounded(answer, question))
         finally:
             answer.close()
 
@@ -152,8 +155,8 @@ class ApiAccess:
             answer = self._sent(method, question, read_s=read_s, body=body)
         if HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
             return answer
-        said = b"".join(self._pieces(answer, question))
-        answer.release_conn()
+        said = self._beginning(answer, question)
+        answer.close()
         status = status_of(said, code=answer.status)
         raise error_of(status, question, server=self.server)
 
@@ -186,6 +189,25 @@ class ApiAccess:
         except HTTPError as error:
             raise self._wire_error(error, question) from error
 
+    def _bounded(self, answer: urllib3.BaseHTTPResponse, question: Question) -> Iterator[bytes]:
+        """Yield the body in pieces, as long as its lines have ends."""
+        line_bytes = 0
+        for piece in self._pieces(answer, question):
+            end = piece.rfind(b"\n")
+            line_bytes = line_bytes + len(piece) if end < 0 else len(piece) - end
+            if line_bytes > LINE_LIMIT_BYTES:
+                raise self._error(ApiFault.TOO_LARGE, question, "an event has no end")
+            yield piece
+
+    def _beginning(self, answer: urllib3.BaseHTTPResponse, question: Question) -> bytes:
+        """Return what a refusal says, as far as anybody would read it."""
+        said = b""
+        for piece in self._pieces(answer, question):
+            said += piece
+            if len(said) > REFUSAL_LIMIT_BYTES:
+                break
+        return said
+
     def _credentials(self, question: Question) -> dict[str, str]:
         """Return the headers that say who asks; tokens about to expire are renewed first."""
         with self._lock:
@@ -195,6 +217,9 @@ class ApiAccess:
                 what = f"the credentials could not be renewed: {error}"
                 raise self._error(ApiFault.CREDENTIALS, question, what) from error
         token = None if entry is None else entry["value"]
+        if token is not None and not (token.isascii() and token.isprintable()):
+            what = "its token has characters that no token has, such as a line break"
+            raise self._error(ApiFault.CREDENTIALS, question, what)
         return {"content-type": "application/json"} | ({"authorization": token} if token else {})
 
     def _reload(self, *, instead_of: Configuration) -> None:

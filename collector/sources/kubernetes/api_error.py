@@ -106,7 +106,7 @@ def status_of(body: bytes, *, code: int) -> Status:
     """Return the answer's Status; one with the body's own words where it is no Status."""
     try:
         status = msgspec.json.decode(body, type=Status)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         status = Status(message=body.decode("utf-8", "replace"))
     status.code = status.code or code
     return status

@@ -32,9 +32,10 @@ USUAL_KUBECONFIG: Final = "~/.kube/config"
 LOOPBACK: Final = "localhost,127.0.0.0/8,::1"
 """Never reached through a proxy, as other clients have it too."""
 
-# The loader lets these out of a file whose parts are of the wrong type or not base64.
+# The loader lets these out of a file whose parts are of the wrong type, nested without end or not
+# base64.
 _LOADER_FAULTS: Final = (ConfigException, yaml.YAMLError, OSError, LookupError, TypeError)
-_MORE_LOADER_FAULTS: Final = (AttributeError, ValueError)
+_MORE_LOADER_FAULTS: Final = (AttributeError, ValueError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +79,8 @@ def load_configuration(origin: Origin) -> Configuration:
         with _told_as_ours(origin):
             load_incluster_config(configuration)  # type: ignore[no-untyped-call]  # untyped there
         return configuration
-    _check_exists(origin)
     with _told_as_ours(origin):
+        _check_exists(origin)
         has_plugin = _has_plugin(origin)
         load_kube_config(  # type: ignore[no-untyped-call]  # untyped there
             origin.files, origin.context, client_configuration=configuration, persist_config=False

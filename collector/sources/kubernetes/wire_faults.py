@@ -29,6 +29,7 @@ _HINTS: Final = {
     ApiFault.BROKEN: "nothing to do if it is rare; else look at what proxies the API server",
     ApiFault.UNREADABLE: "check that the kubeconfig's server is a Kubernetes API server",
     ApiFault.TOO_LARGE: "look which objects of this kind are so large",
+    ApiFault.CREDENTIALS: "try `kubectl --kubeconfig FILE get nodes`, and renew what it refuses",
     ApiFault.CLOSED: "nothing to do: the collector is ending",
 }
 
@@ -46,7 +47,7 @@ def decoded(body: bytes, kind: type[Answer], *, question: Question, server: str)
     """
     try:
         return msgspec.json.decode(body, type=kind)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         what = f"the answer is not what it should be: {error}"
         raise wire_error(ApiFault.UNREADABLE, question, what, server=server) from error
 

@@ -107,7 +107,7 @@ class ObjectDecoder:
             msgspec.DecodeError: the body is no list of objects.
         """
         try:
-            page = self._page.decode(body)
+            page = _decoded_by(self._page, body)
         except msgspec.ValidationError:
             return self._page_one_by_one(body)
         return Page(
@@ -123,7 +123,7 @@ class ObjectDecoder:
         Raises:
             msgspec.DecodeError: the line is no event.
         """
-        event = self._event.decode(line)
+        event = _decoded_by(self._event, line)
         if event.type == ERROR:
             return ErrorEvent(status=self._status.decode(event.object))
         bare = self._bare.decode(event.object)
@@ -131,7 +131,7 @@ class ObjectDecoder:
         return Event(type=event.type, object=whole, bare=bare)
 
     def _page_one_by_one(self, body: bytes) -> Page:
-        page = self._raw_page.decode(body)
+        page = _decoded_by(self._raw_page, body)
         raw = page.items or []
         decoded = [self._decoded(item) for item in raw]
         strange = [item for item, whole in zip(raw, decoded, strict=True) if whole is None]
@@ -148,3 +148,15 @@ class ObjectDecoder:
         except msgspec.ValidationError:
             return None
         return whole
+
+
+def _decoded_by(decoder: msgspec.json.Decoder[Item], body: bytes) -> Item:
+    """Return what the decoder makes of a body.
+
+    Raises:
+        msgspec.DecodeError: it is no such document, or nested deeper than any object is.
+    """
+    try:
+        return decoder.decode(body)
+    except RecursionError as error:
+        raise msgspec.DecodeError(str(error)) from error

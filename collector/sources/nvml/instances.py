@@ -24,7 +24,7 @@ class _Whole:
 
     slice_count: int
     multiprocessor_count: int
-    memory_mb: int
+    memory_mib: int
 
 
 @dataclass(slots=True, kw_only=True)
@@ -96,7 +96,7 @@ def _whole(board: Handle) -> _Whole | None:
             return _Whole(
                 slice_count=largest.sliceCount,
                 multiprocessor_count=largest.multiprocessorCount,
-                memory_mb=largest.memorySizeMB,
+                memory_mib=largest.memorySizeMB,
             )
     return None
 
@@ -116,7 +116,7 @@ def _shares(handle: Handle, *, board: Handle) -> tuple[float | None, float | Non
         sm_ratio = attributes.multiprocessorCount / whole.multiprocessor_count
     else:
         sm_ratio = attributes.gpuInstanceSliceCount / whole.slice_count
-    eighths = round(attributes.memorySizeMB / whole.memory_mb * MEMORY_SLICES)
+    eighths = round(attributes.memorySizeMB / whole.memory_mib * MEMORY_SLICES)
     return min(sm_ratio, 1.0), min(max(eighths, 1) / MEMORY_SLICES, 1.0)
 
 

@@ -6,13 +6,14 @@ import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from threading import Event
 
 import pyarrow as pa
 import pytest
 
 from collector import delivery as delivery_module
-from collector.backlog import Backlog, BacklogLimits, Memory, Waiting
+from collector.backlog import Backlog, BacklogLimits, Memory, SpoiledBatchError, Waiting
 from collector.batches import Batch
 from collector.delivery import Delivery, DeliveryWorker, Patience
 from steward.errors import AccessError, OwnedElsewhereError, StewardError, WarehouseError
@@ -184,8 +185,91 @@ def test_where_the_disk_fails_rows_wait_in_memory_and_what_to_remember_is_kept(
     ]
     store.is_full, warehouse.away = False, None
     assert send(delivery, 3)
-    assert sorted(map(str, stored(warehouse))) == ["1", "2", "3"]
+    assert stored(warehouse) == [1, 2, 3]
     assert store.recall() == {"pod": b"2"}
+
+
+def test_rows_are_on_disk_before_what_was_to_be_remembered_of_them() -> None:
+    warehouse, store = MemoryWarehouse(), FailingStore()
+    delivery = Delivery(warehouse.open, store=store)
+    warehouse.away = unreachable()
+    delivery.offer([("scrape", numbers(1))], remember={"pod": b"told"})
+    delivery.seal()
+    store.is_full = False
+    delivery.offer([("device", numbers(2))])
+    delivery.seal()
+    assert (store.row_count, store.recall()) == (2, {"pod": b"told"})
+    warehouse.away = None
+    assert delivery.deliver()
+    assert (stored(warehouse), warehouse.rows("device")) == ([1], [{"n": 2}])
+
+
+class UnreadableStore(Backlog):
+    """A store that cannot be read any more, nor written."""
+
+    def add(self, batches: Sequence[Batch], *, remember: Memory) -> Sequence[Waiting]:
+        if self.row_count:
+            raise WarehouseError("the spool x cannot be written: malformed", hint="move it away")
+        return super().add(batches, remember=remember)
+
+    def first(self) -> Batch | None:
+        raise WarehouseError("the spool x cannot be read: malformed", hint="move it away")
+
+
+def test_a_store_that_fails_does_not_hold_back_what_waits_in_memory() -> None:
+    warehouse = MemoryWarehouse()
+    delivery = Delivery(warehouse.open, store=UnreadableStore())
+    assert not send(delivery, 1)
+    assert not send(delivery, 2)
+    assert stored(warehouse) == [2]
+
+
+class DamagedStore(Backlog):
+    """A store whose oldest batch is damaged."""
+
+    def first(self) -> Batch | None:
+        batch = super().first()
+        if batch is None or stored_numbers(batch) != [1, 2]:
+            return batch
+        self.settle(batch)
+        waiting = Waiting(batch_id=batch.batch_id, table=batch.table, row_count=2, byte_count=16)
+        raise SpoiledBatchError(Path("x"), waiting=waiting)
+
+
+def stored_numbers(batch: Batch) -> list[object]:
+    return list(batch.rows["n"].to_pylist())
+
+
+def test_a_damaged_batch_is_counted_and_told_and_does_not_block_the_next(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    warehouse, store = MemoryWarehouse(), DamagedStore()
+    delivery = Delivery(warehouse.open, store=store)
+    warehouse.away = unreachable()
+    assert not send(delivery, 1, 2)
+    warehouse.away = None
+    assert send(delivery, 3)
+    assert stored(warehouse) == [3]
+    assert delivery.tally.dropped_rows == {"scrape": 2}
+    assert "2 rows of scrape in the spool x are damaged" in caplog.text
+
+
+@pytest.mark.parametrize("limit_bytes", [15, 16, 17])
+def test_a_batch_never_has_more_bytes_than_the_limit(
+    limit_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery_module, "BATCH_BYTE_LIMIT", limit_bytes)
+    warehouse = MemoryWarehouse()
+    assert send(Delivery(warehouse.open), 1, 2)
+    assert len(warehouse.batches) == (2 if limit_bytes == 15 else 1)
+    assert stored(warehouse) == [1, 2]
+
+
+def test_a_row_larger_than_the_limit_is_still_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery_module, "BATCH_BYTE_LIMIT", 1)
+    warehouse = MemoryWarehouse()
+    assert send(Delivery(warehouse.open), 1, 2, 3)
+    assert len(warehouse.batches) == 3
 
 
 def test_what_to_remember_is_kept_without_any_rows() -> None:

@@ -158,7 +158,7 @@ def test_pod_without_a_port_is_told(ports: list[Manifest], wanted: str | None, w
     assert found.states()[0].error is None
 
 
-def test_annotations_of_a_pod_are_kept_to_unless_something_is_set() -> None:
+def test_annotations_of_a_pod_are_kept_to_unless_a_port_is_set() -> None:
     noted = pod(
         annotations={
             "prometheus.io/port": "7000",
@@ -167,8 +167,8 @@ def test_annotations_of_a_pod_are_kept_to_unless_something_is_set() -> None:
         }
     )
     assert [one.url for one in told(exporters(), noted).look()] == ["https://10.0.0.1:7000/gpu"]
-    own = exporters(port="1", path="/own", scheme="http")
-    assert [one.url for one in told(own, noted).look()] == ["http://10.0.0.1:1/own"]
+    own = exporters(port="1")
+    assert [one.url for one in told(own, noted).look()] == ["https://10.0.0.1:1/gpu"]
 
 
 def test_address_that_makes_no_url_is_told() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from collector.doctor.cluster_check import ClusterCheck, check_cluster
+from collector.doctor.finding import counted
+from collector.lifecycle.lifecycle import PORTION
 from collector.sources.kubernetes.permissions import REVIEW_PATH
 from collector.sources.kubernetes.server_facts import REVIEW_PATH as ACCOUNT_PATH
 from steward.clock import FixedClock
@@ -62,6 +64,17 @@ def checked(
     own = KubernetesSettings(access="kubeconfig", kubeconfig=server.kubeconfig(folder))
     chosen = Settings(data_dir=folder, kubernetes=kubernetes or own)
     return check_cluster(chosen, clock=FixedClock(NOON))
+
+
+def gpu_pod(number: int) -> Document:
+    """Return a pod of nobody that runs and holds a GPU."""
+    limits = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    name = f"p{number:04d}"
+    return {
+        "metadata": {"name": name, "namespace": "a", "uid": f"uid-{name}", "resourceVersion": "1"},
+        "spec": {"nodeName": "n0", "containers": [{"name": "main", **limits}]},
+        "status": {"phase": "Running"},
+    }
 
 
 def words(found: ClusterCheck, code: str) -> list[str]:
@@ -159,6 +172,16 @@ def test_in_cluster_outside_a_pod(
     found = checked(server, tmp_path, kubernetes=KubernetesSettings(access="in-cluster"))
     (unread,) = found.findings
     assert (unread.code, unread.subject) == ("cluster_unreadable", "kubernetes.access")
+
+
+@pytest.mark.parametrize("pod_count", [1, PORTION, 2 * PORTION + 1])
+def test_every_pod_is_looked_at_however_many_there_are(
+    server: ScriptedApiServer, tmp_path: Path, pod_count: int
+) -> None:
+    replan(server, "/api/v1/pods", listed(*map(gpu_pod, range(pod_count))))
+    (told,) = words(checked(server, tmp_path), "pods_without_team")
+    pods, gpus = counted(pod_count, "pod"), counted(pod_count, "GPU")
+    assert told == f"no team for {pods} with {gpus}, in the namespaces a"
 
 
 def test_settings_that_are_wrong_are_told_as_such(

@@ -129,7 +129,8 @@ def test_the_role_has_what_is_followed_and_what_else_was_missed() -> None:
 )
 def test_the_command_that_binds_the_role(account: str, subject: str) -> None:
     assert binding_command(account) == (
-        f"kubectl create clusterrolebinding steward-collect --clusterrole=steward-collect {subject}"
+        "kubectl create clusterrolebinding steward-collector --clusterrole=steward-collector "
+        f"{subject}"
     )
     assert binding_command(None) is None
 

@@ -70,11 +70,11 @@ class WriterOnly:
 
     def sql(self, statement: str, *, row_limit: int | None = None) -> ArrowTable:
         """Refuse."""
-        raise AccessError("the token's role (writer) is not reader", hint=statement[:row_limit])
+        raise AccessError(statement[:row_limit], hint="ask")
 
     def query(self, name: str, parameters: Mapping[str, Parameter] | None = None) -> ArrowTable:
         """Refuse."""
-        raise AccessError(f"{name} {parameters}", hint="ask")
+        raise AccessError("the token's role (writer) is not reader", hint=f"{name} {parameters}")
 
 
 def test_a_token_that_may_only_write_is_told_what_it_lacks() -> None:

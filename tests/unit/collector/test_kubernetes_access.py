@@ -16,6 +16,7 @@ import pytest
 from collector.sources.kubernetes.access import ApiAccess, lines_of
 from collector.sources.kubernetes.api_error import ApiError, ApiFault, Question
 from collector.sources.kubernetes.credentials import Origin
+from collector.sources.kubernetes.wire_faults import wire_error
 from tests.support.api_server_script import (
     Ending,
     Reply,
@@ -371,3 +372,69 @@ class tls_server:  # noqa: N801 - used as a word of the test
 )
 def test_lines_of_pieces(pieces: list[bytes], lines: list[bytes]) -> None:
     assert list(lines_of(pieces)) == lines
+
+
+def test_event_without_end_is_given_up(
+    server: ScriptedApiServer, access: ApiAccess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("collector.sources.kubernetes.access.LINE_LIMIT_BYTES", 100)
+    server.plan(
+        "watch", PODS.path, Reply(pieces=(b"{}\n" + b"x" * 90, b"x" * 90), ending=Ending.HANG)
+    )
+    asked = Question(path=PODS.path, query=(("watch", "true"),), verb="watch", plural="pods")
+    taken: list[bytes] = []
+    with (
+        pytest.raises(ApiError, match="an event has no end") as caught,
+        access.lines(asked, silence_s=20) as lines,
+    ):
+        taken.extend(lines)
+    assert caught.value.fault is ApiFault.TOO_LARGE
+
+
+def test_refusal_without_end_is_read_as_far_as_anybody_would(
+    server: ScriptedApiServer, access: ApiAccess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("collector.sources.kubernetes.access.REFUSAL_LIMIT_BYTES", 100)
+    server.plan("get", PODS.path, Reply(status=500, pieces=(b"no" * 90,), ending=Ending.HANG))
+    with pytest.raises(ApiError, match="500"):
+        access.get(PODS, answer_s=20)
+
+
+@pytest.mark.parametrize("token", ["a\nb", "a\r\nHost: x", "\u2603", "\x00"])
+def test_token_that_is_none_is_told(server: ScriptedApiServer, tmp_path: Path, token: str) -> None:
+    path = write_kubeconfig(tmp_path / "k", server=server.url, user={"token": token})
+    access = ApiAccess(Origin(kubeconfig=path))
+    with pytest.raises(ApiError, match="characters that no token has") as caught:
+        access.get(PODS, answer_s=20)
+    assert caught.value.fault is ApiFault.CREDENTIALS
+    access.close()
+
+
+def test_credentials_that_cannot_be_renewed_are_told(
+    access: ApiAccess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_configuration: object) -> None:
+        raise OSError("/var/run/token is gone")
+
+    monkeypatch.setattr(access._configuration, "refresh_api_key_hook", fail)
+    error = error_for(access)
+    assert (error.fault, "token is gone" in error.message) == (ApiFault.CREDENTIALS, True)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        ApiFault.REFUSED,
+        ApiFault.UNKNOWN_HOST,
+        ApiFault.UNREACHABLE,
+        ApiFault.TLS,
+        ApiFault.TIMEOUT,
+        ApiFault.BROKEN,
+        ApiFault.UNREADABLE,
+        ApiFault.TOO_LARGE,
+        ApiFault.CREDENTIALS,
+        ApiFault.CLOSED,
+    ],
+)
+def test_every_fault_of_the_wire_has_a_next_step(fault: ApiFault) -> None:
+    assert wire_error(fault, PODS, "it failed", server="s").hint

@@ -136,3 +136,13 @@ def test_file_that_is_no_kubeconfig(tmp_path: Path, text: str) -> None:
     path = tmp_path / "own"
     path.write_text(text, encoding="utf-8")
     assert str(path) in refusal(Origin(kubeconfig=path)).message
+
+
+def test_file_nested_without_end_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "deep"
+    path.write_text("[" * 20_000, encoding="utf-8")
+    assert "cannot be used" in refusal(Origin(kubeconfig=path)).message
+
+
+def test_path_longer_than_any_is_told() -> None:
+    assert "cannot be used" in refusal(Origin(kubeconfig=Path("/" + "x" * 5_000))).message

@@ -15,7 +15,13 @@ import pytest
 import yaml
 
 from collector.sources.kubernetes.access import ApiAccess
-from collector.sources.kubernetes.api_error import ApiError, ApiFault, Status, status_of
+from collector.sources.kubernetes.api_error import (
+    ApiError,
+    ApiFault,
+    Question,
+    Status,
+    status_of,
+)
 from collector.sources.kubernetes.credentials import Origin
 from collector.sources.kubernetes.notices import Notices
 from collector.sources.kubernetes.objects import Pod
@@ -29,7 +35,8 @@ from collector.sources.kubernetes.permissions import (
 from collector.sources.kubernetes.resource import Resource
 from collector.sources.kubernetes.resources import RESOURCES
 from collector.sources.kubernetes.sharing import share_texts
-from collector.sources.kubernetes.wire_objects import ErrorEvent, Event, ObjectDecoder
+from collector.sources.kubernetes.wire_faults import decoded
+from collector.sources.kubernetes.wire_objects import BareObject, ErrorEvent, Event, ObjectDecoder
 from tests.support.api_server_script import (
     Reply,
     ScriptedApiServer,
@@ -118,6 +125,30 @@ def test_line_that_is_no_event(line: bytes) -> None:
 
 
 # --- status ---
+
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        DEEP,
+        b'{"metadata": {}, "items": ' + DEEP + b"}",
+        b'{"metadata": {}, "items": [{"metadata": {}, "spec": ' + DEEP + b"}]}",
+        b'{"metadata": {}, "items": [{"metadata": {"labels": ' + DEEP + b"}}]}",
+        b'{"type": "ADDED", "object": {"metadata": {}, "spec": ' + DEEP + b"}}",
+    ],
+)
+def test_document_nested_without_end_is_unreadable(body: bytes) -> None:
+    decoder = ObjectDecoder(RESOURCES[0])
+    with pytest.raises(msgspec.DecodeError):
+        decoder.page(body)
+    with pytest.raises(msgspec.DecodeError):
+        decoder.event(body)
+    with pytest.raises(ApiError, match="not what it should be"):
+        decoded(body, list[BareObject], question=Question(path="/x"), server="s")
+    assert status_of(body, code=500).code == 500
 
 
 def test_status_without_a_code_has_that_of_the_answer() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from collector.backlog import BacklogLimits
+from collector.backlog import BacklogLimits, SpoiledBatchError
 from collector.batches import Batch
 from collector.spool import Spool, spool_path
 from steward.errors import OwnedElsewhereError, WarehouseError
@@ -74,9 +75,91 @@ def test_a_spool_of_a_newer_version_is_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "spool.sqlite"
     Spool(path).close()
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("pragma user_version = 2")
-    with pytest.raises(WarehouseError, match="it has version 2, this program reads 1"):
+        connection.execute("pragma user_version = 3")
+    with pytest.raises(WarehouseError, match="it has version 3, this program reads 2"):
         Spool(path)
+
+
+def test_batches_of_a_spool_without_checksums_are_still_delivered(tmp_path: Path) -> None:
+    path = tmp_path / "spool.sqlite"
+    with closing(Spool(path)) as spool:
+        spool.add([batch("a", 1)], remember={"k": b"1"})
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("alter table batch drop column checksum")
+        connection.execute("pragma user_version = 1")
+    with closing(Spool(path)) as spool:
+        spool.add([batch("b", 2)], remember={})
+        assert (list(taken(spool)), spool.recall()) == ([batch("a", 1), batch("b", 2)], {"k": b"1"})
+
+
+def taken(spool: Spool) -> Iterator[Batch]:
+    while (first := spool.first()) is not None:
+        spool.settle(first)
+        yield first
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "update batch set body = zeroblob(length(body)) where batch_id = 'b'",
+        "update batch set body = x'' where batch_id = 'b'",
+        "update batch set body = 'text' where batch_id = 'b'",
+        "update batch set table_name = 'device' where batch_id = 'b'",
+        "update batch set row_count = 'x' where batch_id = 'b'",
+        "update batch set row_count = 7 where batch_id = 'b'",
+        "update batch set checksum = checksum + 1 where batch_id = 'b'",
+        "update batch set checksum = 'x' where batch_id = 'b'",
+        "update batch set checksum = null, body = substr(body, 1, 200) where batch_id = 'b'",
+    ],
+)
+def test_a_damaged_batch_is_given_up_and_does_not_block_the_others(
+    tmp_path: Path, damage: str
+) -> None:
+    path = tmp_path / "spool.sqlite"
+    with closing(Spool(path)) as spool:
+        spool.add([batch("a", 1), batch("b", 2, 3), batch("c", 4)], remember={})
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(damage)
+        connection.commit()
+    with closing(Spool(path)) as spool:
+        spool.settle(batch("a", 1))
+        with pytest.raises(SpoiledBatchError, match=r"in the spool .* are damaged"):
+            spool.first()
+        assert list(taken(spool)) == [batch("c", 4)]
+    with closing(Spool(path)) as spool:
+        assert spool.row_count == 0
+
+
+def test_the_file_gives_its_space_back_while_it_is_open(tmp_path: Path) -> None:
+    path = tmp_path / "spool.sqlite"
+    empty = batch("empty")
+    with closing(Spool(path)) as spool:
+        spool.add([batch(str(n), *range(n, 5_000 + n)) for n in range(40)], remember={})
+        assert len(list(taken(spool))) == 40
+        spool.add([empty], remember={})
+        with closing(sqlite3.connect(path)) as reader:
+            (page_count,) = reader.execute("pragma page_count").fetchone()
+        assert page_count < 10
+
+
+@pytest.mark.parametrize("batch_count", [0, 40])
+def test_each_flipped_byte_costs_at_most_what_it_hits(tmp_path: Path, batch_count: int) -> None:
+    """What comes out was put in; a file too damaged to be one is named."""
+    path, whole = tmp_path / "spool.sqlite", tmp_path / "whole"
+    given = [batch(f"batch {n}", *range(300 * n)) for n in range(batch_count)]
+    with closing(Spool(whole)) as spool:
+        spool.add(given, remember={"key": b"value"})
+    content = whole.read_bytes()
+    for place in range(0, len(content), len(content) // 30):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0x41]) + content[place + 1 :])
+        with suppress(WarehouseError), closing(Spool(path)) as spool:
+            assert all(one in given for one in survivors(spool))
+
+
+def survivors(spool: Spool) -> Iterator[Batch]:
+    while spool.row_count:
+        with suppress(SpoiledBatchError):
+            yield from taken(spool)
 
 
 def test_a_folder_that_cannot_be_made_is_named() -> None:
