@@ -17,7 +17,7 @@ SLACK_RATIO: Final = 2.0
 """Boards exceed their limit for moments, and exporters read late."""
 SHORTEST_S: Final = 60.0
 """An exporter that reads every 30 s shows the energy of 30 s between two scrapes of 5 s."""
-_DEVICE: Final = ("node", "device_uuid")
+_DEVICE: Final = ("cluster", "node", "device_uuid")
 
 
 def used_energy(samples: pl.DataFrame) -> pl.DataFrame:
@@ -25,12 +25,13 @@ def used_energy(samples: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         samples: one row per board and reading
-            node str, device_uuid str, sampled_at datetime, energy_j f64 | null,
+            cluster str, node str, device_uuid str, sampled_at datetime, energy_j f64 | null,
             power_limit_w f64 | null
 
     Returns:
-        one row per pair of readings that are not null, by node, device_uuid and time
-            node str, device_uuid str, from_at datetime, until_at datetime, used_j f64 | null
+        one row per pair of readings that are not null, by cluster, node, device_uuid and time
+            cluster str, node str, device_uuid str, from_at datetime, until_at datetime,
+            used_j f64 | null
         Null where the counters cannot both be right: such an interval is left out of sums.
     """
     told = samples.filter(pl.col("energy_j").is_not_null()).sort(*_DEVICE, "sampled_at")

@@ -129,6 +129,11 @@ class Attribution:
             self._take_allocation(self._allocation.advance(now))
             self._offer_all()
 
+    @property
+    def late_poll_count(self) -> int:
+        """Return how many polls were left out since a later one of their source was known."""
+        return self._allocation.late_poll_count
+
     def keep_only(self, urls: Iterable[str]) -> None:
         """Forget targets that are no longer scraped."""
         with self._lock:

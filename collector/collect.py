@@ -83,7 +83,7 @@ def collect(
             clock=context.clock,
         )
         _probe(collector.delivery)
-        with metrics_server(metrics_port, loop=collector.loop, delivery=collector.delivery):
+        with metrics_server(metrics_port, collector):
             return _collect_until_told(collector, plan=plan)
 
 

@@ -156,6 +156,8 @@ class Delivery:
             with self._lock:
                 self._memory = {**memory, **self._memory}
         else:
+            if self._is_store_failing:
+                log.info("the spool can be written again: rows wait on disk")
             self._is_store_failing = False
             for one in stranded:
                 self._overflow.settle(one)

@@ -66,7 +66,11 @@ class FileDiscovery:
     def states(self) -> tuple[SourceState, ...]:
         """Return how it goes with each file, and with patterns that no file matches."""
         found = tuple(_state(str(path), known) for path, known in self._known.items())
-        unmatched = (one for one in self._patterns if not any(_matching(one)))
+        unmatched = (
+            pattern
+            for pattern in self._patterns
+            if not any(one in self._known for one in _matching(pattern))
+        )
         return (*found, *(_nothing_there(pattern) for pattern in unmatched))
 
     def _paths(self) -> Iterator[Path]:

@@ -16,6 +16,7 @@ _FORM: Final = re.compile(
     r"(?:@(?P<namespace>[a-z0-9]([a-z0-9-]*[a-z0-9])?))?"
     r"(?::(?P<port>[a-z0-9-]{1,15}))?"
 )
+MOST_PORT: Final = 65_535
 _REQUIREMENT: Final = re.compile(
     r"!?[\w./-]+(\s*(==?|!=)\s*[\w.-]*|\s+(not)?in\s*\([\w.,\s-]*\))?", re.ASCII
 )
@@ -37,7 +38,7 @@ def selection(text: str) -> Selection:
         SettingsError: it is none.
     """
     found = _FORM.fullmatch(text.strip())
-    if found is None or not _is_selector(found["selector"]):
+    if found is None or not _is_selector(found["selector"]) or not _is_port(found["port"]):
         raise SettingsError(
             f"kubernetes.exporters: {text!r} selects no exporters by their labels", hint=HINT
         )
@@ -52,3 +53,8 @@ def selection(text: str) -> Selection:
 def _is_selector(text: str) -> bool:
     requirements = re.split(r",(?![^(]*\))", text)
     return all(_REQUIREMENT.fullmatch(one.strip()) for one in requirements)
+
+
+def _is_port(text: str | None) -> bool:
+    """Return whether it is a port's name or number, or is not said."""
+    return text is None or not text.isdecimal() or 0 < int(text) <= MOST_PORT

@@ -56,7 +56,9 @@ class _Activity:
         keys = list(zip(plan.rows.device_uuids, plan.rows.instance_ids, strict=True))
         return cls(
             keys=keys,
-            picks=np.array([picks for picks, _ in columns], dtype=np.intp).reshape(-1, len(keys)),
+            picks=np.array([picks for picks, _ in columns], dtype=np.intp).reshape(
+                len(columns), len(keys)
+            ),
             multipliers=np.array([[float(unit.multiplier)] for _, unit in columns]).reshape(-1, 1),
             divisors=np.array([[float(unit.divisor)] for _, unit in columns]).reshape(-1, 1),
             constant=constant,

@@ -5,15 +5,18 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from collector.delivery import Delivery
-from collector.loop import ScrapeLoop
+from collector.cluster_metrics import cluster_metrics
 from steward.errors import PortInUseError, UsageError
+
+if TYPE_CHECKING:
+    from collector.assembly import Collector as Running
 
 HOST = "127.0.0.1"
 
@@ -21,15 +24,25 @@ HOST = "127.0.0.1"
 class CollectorMetrics(Collector):
     """Reads the tallies whenever somebody asks."""
 
-    def __init__(self, loop: ScrapeLoop, delivery: Delivery) -> None:
+    def __init__(self, running: Running) -> None:
         """Keep what to read from."""
-        self._loop = loop
-        self._delivery = delivery
+        self._loop = running.loop
+        self._delivery = running.delivery
+        self._attribution = running.attribution
+        self._watch = running.watch
 
     def collect(self) -> Iterable[Metric]:
-        """Yield every metric that ``docs/collect.md`` lists."""
+        """Yield every metric that ``docs/collect.md`` and ``docs/kubernetes.md`` list."""
         yield from self._scrapes()
         yield from self._rows()
+        yield self._rivals()
+        yield CounterMetricFamily(
+            "steward_collect_late_polls",
+            "Words of who holds what that came after a later one of their source.",
+            value=self._attribution.late_poll_count,
+        )
+        if self._watch is not None:
+            yield from cluster_metrics(self._watch.health())
 
     def _scrapes(self) -> Iterator[Metric]:
         tally = self._loop.tally
@@ -54,6 +67,16 @@ class CollectorMetrics(Collector):
             "Scrapes left out since the target's scrape before was not done.",
             value=tally.skipped_slots,
         )
+
+    def _rivals(self) -> Metric:
+        rivals = GaugeMetricFamily(
+            "steward_collect_rival_devices",
+            "Devices that two targets show; those of the owner are kept.",
+            labels=["owner", "other"],
+        )
+        for pair, count in self._loop.rivals.items():
+            rivals.add_metric(pair, count)
+        return rivals
 
     def _rows(self) -> Iterator[Metric]:
         tally = self._delivery.tally
@@ -89,7 +112,7 @@ class CollectorMetrics(Collector):
 
 
 @contextmanager
-def metrics_server(port: int | None, *, loop: ScrapeLoop, delivery: Delivery) -> Iterator[None]:
+def metrics_server(port: int | None, running: Running) -> Iterator[None]:
     """Serve the metrics for the length of the block; without a port do nothing.
 
     Raises:
@@ -102,7 +125,7 @@ def metrics_server(port: int | None, *, loop: ScrapeLoop, delivery: Delivery) ->
     if not 0 < port < 65_536:
         raise UsageError(f"no port has the number {port}", hint="choose 1 to 65535")
     registry = CollectorRegistry()
-    registry.register(CollectorMetrics(loop, delivery))
+    registry.register(CollectorMetrics(running))
     try:
         server, thread = start_http_server(port, addr=HOST, registry=registry)
     except OSError as error:

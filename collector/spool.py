@@ -9,6 +9,7 @@ a checksum: what the disk changed is given up and told, never delivered.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import sqlite3
 import zlib
@@ -32,6 +33,8 @@ from collector.batches import Batch
 from steward.errors import OwnedElsewhereError, WarehouseError
 from steward.ids import BatchId, ClusterName
 
+log = logging.getLogger(__name__)
+
 VERSION: Final = 2
 _SCHEMA: Final = """
 create table if not exists batch (
@@ -42,7 +45,11 @@ create table if not exists batch (
     body blob not null,
     checksum integer
 );
-create table if not exists memory (key text primary key, value blob not null) without rowid;
+create table if not exists memory (
+    key text primary key,
+    value blob not null,
+    checksum integer
+) without rowid;
 """
 _PRAGMAS: Final = (
     "pragma auto_vacuum = incremental",
@@ -159,11 +166,24 @@ class Spool:
     def recall(self) -> dict[str, bytes]:
         """Return everything that was to be remembered, by this process or an earlier one.
 
+        What the disk changed is left out and told: its source then begins anew with that object.
+
         Raises:
             WarehouseError: the file cannot be read.
         """
         with self._lock, self._told("cannot be read"):
-            return dict(self._connection.execute("select key, value from memory"))
+            found = self._connection.execute(
+                "select cast(key as text), cast(value as blob), checksum from memory"
+            ).fetchall()
+        return {
+            key: value for key, value, checksum in found if self._is_whole(key, value, checksum)
+        }
+
+    def _is_whole(self, key: str, value: bytes, checksum: int | None) -> bool:
+        if checksum is None or checksum == _checksum(key, value):
+            return True
+        log.error("what the spool %s remembers of %s is damaged and left out", self._path, key)
+        return False
 
     def close(self) -> None:
         """Close the file; another collector may open it."""
@@ -175,11 +195,15 @@ class Spool:
 
     def _remember(self, remember: Memory) -> None:
         forgotten = [(key,) for key, value in remember.items() if value is None]
-        kept = [(key, value) for key, value in remember.items() if value is not None]
+        kept = [
+            (key, value, _checksum(key, value))
+            for key, value in remember.items()
+            if value is not None
+        ]
         self._connection.executemany("delete from memory where key = ?", forgotten)
         self._connection.executemany(
-            "insert into memory (key, value) values (?, ?) "
-            "on conflict (key) do update set value = excluded.value",
+            "insert into memory (key, value, checksum) values (?, ?, ?) on conflict (key) "
+            "do update set value = excluded.value, checksum = excluded.checksum",
             kept,
         )
 
@@ -189,7 +213,7 @@ class Spool:
         self._connection.execute(
             "insert into batch (batch_id, table_name, row_count, body, checksum) "
             "values (?, ?, ?, ?, ?)",
-            (batch.batch_id, batch.table, waiting.row_count, body, _checksum(waiting, body)),
+            (batch.batch_id, batch.table, waiting.row_count, body, _checksum(_name(waiting), body)),
         )
         return waiting
 
@@ -289,21 +313,26 @@ def _connected(path: Path) -> sqlite3.Connection:
 def _bring_up_to_date(connection: sqlite3.Connection, *, version: int) -> None:
     with connection:
         connection.execute("begin")
-        if version == 1:  # its batches have no checksum
+        if version == 1:  # it has no checksums
             connection.execute("alter table batch add column checksum integer")
+            connection.execute("alter table memory add column checksum integer")
         for statement in _SCHEMA.split(";"):
             connection.execute(statement)
         connection.execute(f"pragma user_version = {VERSION}")
 
 
-def _checksum(waiting: Waiting, body: bytes) -> int:
-    name = f"{waiting.batch_id} {waiting.table} {waiting.row_count} "
-    return zlib.crc32(body, zlib.crc32(name.encode()))
+def _name(waiting: Waiting) -> str:
+    """Return what of a batch is not in its body."""
+    return f"{waiting.batch_id} {waiting.table} {waiting.row_count} "
+
+
+def _checksum(name: str, content: bytes) -> int:
+    return zlib.crc32(content, zlib.crc32(name.encode()))
 
 
 def _rows_of(waiting: Waiting, body: bytes, checksum: int | None) -> pa.Table | None:
     """Return the rows in a body; None where it is not what was stored."""
-    if checksum is not None and checksum != _checksum(waiting, body):
+    if checksum is not None and checksum != _checksum(_name(waiting), body):
         return None
     try:
         with pa.ipc.open_stream(body) as stream:

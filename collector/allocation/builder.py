@@ -11,12 +11,11 @@ from collector.allocation.memory import (
     NODE,
     NOW,
     SEEN,
-    decoded_finished,
-    decoded_node,
     encoded_finished,
     encoded_node,
     encoded_seen,
     finished_key,
+    recalled,
 )
 from collector.allocation.placement import device_order, uids_by_device
 from collector.allocation.pods import Finished, Pods
@@ -35,7 +34,6 @@ from collector.allocation.state import (
 from collector.allocation.statements import Endings, add_ending, ending_of, is_expired, take
 from collector.allocation.timeline import Settling, settle_device
 from collector.ownership import Owners
-from steward.errors import InputError
 from steward.ids import ClusterName
 from steward.units import MICROS_PER_SECOND, SECONDS_PER_MINUTE
 
@@ -85,13 +83,7 @@ class AllocationBuilder:
         self._swept_us = 0
         self.late_poll_count = 0
         """Polls that were left out since a later one of their source was known."""
-        try:
-            self._recall(memory or {})
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError(
-                f"what the collector remembers of who held what cannot be read: {error!r}",
-                hint="move the collector's spool away: it is damaged, or of another version",
-            ) from error
+        self._recall(memory or {})
 
     def observe(self, poll: Poll) -> Output:
         """Take in one complete poll of one node by one source."""
@@ -184,13 +176,10 @@ class AllocationBuilder:
         return self._pods.now_us
 
     def _recall(self, memory: Mapping[str, bytes]) -> None:
-        self._pods.finished = decoded_finished(memory)
-        for key, content in memory.items():
-            if key.startswith(NODE):
-                name = key.removeprefix(NODE)
-                self._nodes[name] = decoded_node(name, content, seen=memory.get(SEEN + name))
+        known = recalled(memory)
+        self._pods.finished, self._nodes = known.finished, known.nodes
         times = [node.last_us for node in self._nodes.values()]
-        self._pods.now_us = max([int(memory.get(NOW, b"0")), *times])
+        self._pods.now_us = max([known.now_us, *times])
         self._index_pods()
 
     def _expired_ends(self) -> list[PodKey]:

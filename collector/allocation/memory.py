@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, Final, TypeVar
 
 from collector.allocation.pods import Finished
@@ -19,6 +19,7 @@ from collector.allocation.state import Interval, NodeState, SourceState, Stateme
 from collector.allocation.statements import statement_key
 from collector.holdings import DeviceKey, Holding, HoldingSource
 from collector.ownership import Owner, OwnershipLevel
+from collector.remembered import unreadable
 
 SEEN: Final = "allocation/seen/"
 NODE: Final = "allocation/node/"
@@ -27,6 +28,36 @@ NOW: Final = "allocation/now"
 
 _Json = dict[str, Any]
 _Record = TypeVar("_Record", Statement, Interval, Trace, Holding, Owner)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """All that was remembered."""
+
+    finished: dict[PodKey, Finished]
+    nodes: dict[str, NodeState]
+    now_us: int
+    """The latest instant heard of; 0 where none was."""
+
+
+def recalled(memory: Mapping[str, bytes]) -> Recalled:
+    """Return what was remembered; keys of others are passed over.
+
+    Raises:
+        InputError: it is damaged, or of another version.
+    """
+    names = [key.removeprefix(NODE) for key in memory if key.startswith(NODE)]
+    try:
+        return Recalled(
+            finished=_decoded_finished(memory),
+            nodes={
+                name: _decoded_node(name, memory[NODE + name], seen=memory.get(SEEN + name))
+                for name in names
+            },
+            now_us=int(memory.get(NOW, b"0")),
+        )
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise unreadable("who held what", error) from error
 
 
 def encoded_seen(node: NodeState) -> bytes:
@@ -64,7 +95,7 @@ def encoded_node(node: NodeState) -> bytes:
     )
 
 
-def decoded_node(name: str, node: bytes, *, seen: bytes | None) -> NodeState:
+def _decoded_node(name: str, node: bytes, *, seen: bytes | None) -> NodeState:
     """Return what was remembered of a node."""
     said: _Json = json.loads(node)
     at_us: dict[str, int] = json.loads(seen) if seen is not None else {}
@@ -116,7 +147,7 @@ def encoded_finished(end: Finished) -> bytes:
     return _bytes({"pod_uid": end.pod_uid, "finished_us": end.finished_us, "told_us": end.told_us})
 
 
-def decoded_finished(memory: Mapping[str, bytes]) -> dict[PodKey, Finished]:
+def _decoded_finished(memory: Mapping[str, bytes]) -> dict[PodKey, Finished]:
     """Return the remembered ends of pods."""
     found: dict[PodKey, Finished] = {}
     for key, content in memory.items():

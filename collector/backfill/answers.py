@@ -6,12 +6,17 @@ VictoriaMetrics answer alike.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
-Instant = tuple[float, str]
-"""Seconds since 1970 with milliseconds, and the value as text: ``"1"``, ``"+Inf"``, ``"NaN"``."""
+Second = Annotated[float, msgspec.Meta(ge=-62_135_596_800, lt=253_402_300_800)]
+"""Seconds since 1970 with milliseconds, in the years 1 to 9999."""
+Number = Annotated[
+    str, msgspec.Meta(pattern=r"^([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?Inf|NaN)$")
+]
+"""A value as text: ``"1"``, ``"+Inf"``, ``"NaN"``."""
+Instant = tuple[Second, Number]
 
 
 class RawSeries(msgspec.Struct, frozen=True, gc=False):
@@ -96,5 +101,5 @@ def fault_of(body: bytes) -> Fault | None:
     """Return what a server says went wrong; None where the body is no answer of this API."""
     try:
         return FAULT.decode(body)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return None

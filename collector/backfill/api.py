@@ -184,7 +184,7 @@ class PrometheusApi:
             return refusal_of(response, url=self.url, body=body)
         try:
             return decoder.decode(body)
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             return refusal_of(response, url=self.url, body=body)
 
 

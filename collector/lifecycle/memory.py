@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from steward.errors import InputError
+from collector.remembered import unreadable
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -144,10 +144,7 @@ class Memory:
         try:
             return msgspec.msgpack.decode(stored, type=kind)
         except msgspec.DecodeError as error:
-            raise InputError(
-                f"what the collector remembers of {key} cannot be read: {error}",
-                hint="move the collector's spool away: it was written by another version",
-            ) from error
+            raise unreadable(key, error) from error
 
     def put(self, key: str, entry: Entry) -> None:
         """Remember an entry; nothing happens where it is known in just this form."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import fsum
 from typing import TypeAlias
 
 from collector.normalize.absence import Absence, Doubt
@@ -94,4 +95,10 @@ def _combined(parts: Iterable[Converted], *, combine: Combine) -> Cell:
     if combine is not Combine.SUM:
         return max(known)
     is_whole = all(part.absence in (None, Absence.NOT_SUPPORTED) for part in parts)
-    return sum(known) if is_whole else None
+    return _sum(known) if is_whole else None
+
+
+def _sum(numbers: Iterable[float]) -> Cell:
+    """Return the same sum in whatever order the lines came."""
+    numbers = list(numbers)
+    return sum(numbers) if all(isinstance(one, int) for one in numbers) else fsum(numbers)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from collector.sources.kubernetes.access import ApiAccess
-from collector.sources.kubernetes.api_error import ApiFault, Question
+from collector.sources.kubernetes.api_error import ApiFault
 from collector.sources.kubernetes.resource import KubernetesObject, Resource
 from collector.sources.kubernetes.wire_faults import wire_error
 from collector.sources.kubernetes.wire_objects import ObjectDecoder, Page
@@ -49,7 +49,8 @@ def _pages(
 ) -> Iterator[Page]:
     decoder, token = ObjectDecoder(resource), ""
     while True:
-        question = _question(resource, version, token)
+        more = [("continue", token)] if token else []
+        question = resource.question("list", version, [("limit", str(PAGE_SIZE)), *more])
         try:
             page = decoder.page(access.get(question, answer_s=answer_s))
         except msgspec.DecodeError as error:
@@ -59,19 +60,3 @@ def _pages(
         token = page.continue_token
         if not token:
             return
-
-
-def _question(resource: Resource, version: str, token: str) -> Question:
-    parameters = {
-        "limit": str(PAGE_SIZE),
-        "continue": token,
-        "labelSelector": resource.label_selector,
-        "fieldSelector": resource.field_selector,
-    }
-    return Question(
-        path=resource.path(version),
-        query=tuple((name, text) for name, text in parameters.items() if text),
-        verb="list",
-        group=resource.group,
-        plural=resource.plural,
-    )

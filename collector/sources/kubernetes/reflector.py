@@ -131,7 +131,7 @@ class Reflector:
     def _page(self, version: str, token: str) -> Page:
         limit = ("limit", str(self._shared.pace.page_size))
         query = (limit, ("continue", token)) if token else (limit,)
-        question = self._question("list", version, query)
+        question = self.resource.question("list", version, query)
         body = self._shared.access.get(question, answer_s=self._shared.pace.answer_s)
         try:
             return self._decoder.page(body)
@@ -212,22 +212,7 @@ class Reflector:
             ("timeoutSeconds", str(max(1, round(watch_s)))),
             ("resourceVersion", self._from_version or ""),
         )
-        return self._question("watch", version, query)
-
-    def _question(self, verb: str, version: str, query: Iterable[tuple[str, str]]) -> Question:
-        resource = self.resource
-        selectors = {
-            "labelSelector": resource.label_selector,
-            "fieldSelector": resource.field_selector,
-        }
-        narrowed = ((name, text) for name, text in selectors.items() if text)
-        return Question(
-            path=resource.path(version),
-            query=(*query, *narrowed),
-            verb=verb,
-            group=resource.group,
-            plural=resource.plural,
-        )
+        return self.resource.question("watch", version, query)
 
     def _is_over(self, error: ApiError) -> bool:
         """Return whether there is no use in trying again."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
+
+from collector.sources.kubernetes.api_error import Question
 
 
 class ObjectMetadata(Protocol):
@@ -74,6 +77,21 @@ class Resource:
         narrowed = (self.namespace, self.label_selector, self.field_selector)
         words = " ".join(one for one in narrowed if one)
         return f"{self.name} ({words})" if words else self.name
+
+    def question(self, verb: str, version: str, query: Iterable[tuple[str, str]] = ()) -> Question:
+        """Return a list or a watch of the wanted objects; ``query`` comes before what narrows."""
+        narrowing = {
+            "labelSelector": self.label_selector,
+            "fieldSelector": self.field_selector,
+        }
+        narrowed = ((name, text) for name, text in narrowing.items() if text)
+        return Question(
+            path=self.path(version),
+            query=(*query, *narrowed),
+            verb=verb,
+            group=self.group,
+            plural=self.plural,
+        )
 
     def path(self, version: str) -> str:
         """Return the URL path of the objects."""

@@ -14,10 +14,14 @@ STEP = timedelta(seconds=60)
 
 
 def readings(
-    *energies_j: float | None, limit_w: float | None = 400.0, device: str = "GPU-a"
+    *energies_j: float | None,
+    limit_w: float | None = 400.0,
+    device: str = "GPU-a",
+    cluster: str = "c1",
 ) -> pl.DataFrame:
     return pl.DataFrame(
         {
+            "cluster": cluster,
             "node": "n1",
             "device_uuid": device,
             "sampled_at": [NOON + STEP * number for number in range(len(energies_j))],
@@ -59,11 +63,14 @@ def test_board_without_a_limit_is_bounded_by_the_largest() -> None:
     assert used(readings(0, most_j + 1, limit_w=None)) == [None]
 
 
-def test_devices_and_order_do_not_mix() -> None:
-    both = pl.concat([readings(1000, 1010), readings(5, 9, device="GPU-b")])
-    shuffled = both.sample(fraction=1.0, shuffle=True, seed=7)
+def test_devices_clusters_and_order_do_not_mix() -> None:
+    all_of_them = pl.concat(
+        [readings(1000, 1010), readings(5, 9, device="GPU-b"), readings(7, 9, cluster="c2")]
+    )
+    shuffled = all_of_them.sample(fraction=1.0, shuffle=True, seed=7)
     expected = [
-        ("n1", "GPU-a", NOON, NOON + STEP, 10.0),
-        ("n1", "GPU-b", NOON, NOON + STEP, 4.0),
+        ("c1", "n1", "GPU-a", NOON, NOON + STEP, 10.0),
+        ("c1", "n1", "GPU-b", NOON, NOON + STEP, 4.0),
+        ("c2", "n1", "GPU-a", NOON, NOON + STEP, 2.0),
     ]
-    assert used_energy(both).rows() == used_energy(shuffled).rows() == expected
+    assert used_energy(all_of_them).rows() == used_energy(shuffled).rows() == expected

@@ -196,6 +196,13 @@ def test_file_that_cannot_be_read_keeps_its_last_good_targets(
     assert found.states()[0].error == f"cannot read {path}: Permission denied"
 
 
+def test_folder_in_the_place_of_a_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "t.json").mkdir()
+    found = FileDiscovery([str(tmp_path / "*.json")])
+    assert found.look() == ()
+    assert [state.error for state in found.states()] == [f"no file matches {tmp_path / '*.json'}"]
+
+
 @pytest.mark.parametrize(
     "text",
     [

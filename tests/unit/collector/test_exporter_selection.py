@@ -38,7 +38,20 @@ def test_a_selection(text: str, expected: Selection) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", ":9400", "@ns", "a=b@", "a=b:", "a=b@Upper", "a b", "service:a=b:1", "a=b,,c=d"]
+    "text",
+    [
+        "",
+        ":9400",
+        "@ns",
+        "a=b@",
+        "a=b:",
+        "a=b:0",
+        "a=b:65536",
+        "a=b@Upper",
+        "a b",
+        "service:a=b:1",
+        "a=b,,c=d",
+    ],
 )
 def test_what_selects_nothing_is_named(text: str) -> None:
     with pytest.raises(SettingsError, match="selects no exporters by their labels") as told:

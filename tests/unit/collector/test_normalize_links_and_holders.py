@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 
 from collector.holdings import Holding, HoldingSource
@@ -48,6 +50,16 @@ def test_total_of_all_lanes_wins_over_the_sum_whatever_the_order() -> None:
     lines = [line(LANE.format(0), 5), line("DCGM_FI_DEV_NVLINK_THROUGHPUT_BYTES_PER_SECOND", 9)]
     for order in (lines, lines[::-1]):
         assert cells(scrape_once(*order), "nvlink_bytes_per_s") == [(9.0,)]
+
+
+def test_the_sum_of_lanes_is_the_same_in_whatever_order_they_come() -> None:
+    lines = [line(LANE.format(n), value) for n, value in enumerate((0.1, 0.2, 0.3, 1e16))]
+    sums = {
+        value
+        for order in permutations(lines)
+        for (value,) in cells(scrape_once(*order), "nvlink_bytes_per_s")
+    }
+    assert len(sums) == 1
 
 
 def test_lanes_of_two_generations_are_not_added() -> None:

@@ -62,6 +62,21 @@ def test_busy_from_one_hundredth_of_the_time(busy_percent: float, is_busy: bool)
     assert poll.busy == ({("GPU-a0", None)} if is_busy else frozenset())
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param(("node_load1 1",), id="nothing of GPUs"),
+        pytest.param(('DCGM_FI_DEV_GPU_UTIL{pod="x"} 5',), id="a GPU without a name"),
+        pytest.param(('DCGM_FI_DEV_GPU_UTIL{UUID="GPU-a0",Hostname="n1"} -5',), id="bad numbers"),
+    ],
+)
+def test_an_exporter_without_devices_leaves_the_others_alone(lines: tuple[str, ...]) -> None:
+    scraped = Scraped()
+    for _ in range(6):
+        assert all(poll.busy in {None, frozenset()} for poll in scraped.polls(*lines))
+    assert len(scraped.polls(line(0, 97, "x"))) == 1
+
+
 def test_a_device_whose_activity_is_not_told_is_not_called_busy() -> None:
     (poll,) = Scraped().polls(
         'DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-a0",Hostname="n1"} 300',

@@ -86,6 +86,7 @@ def test_batches_of_a_spool_without_checksums_are_still_delivered(tmp_path: Path
         spool.add([batch("a", 1)], remember={"k": b"1"})
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("alter table batch drop column checksum")
+        connection.execute("alter table memory drop column checksum")
         connection.execute("pragma user_version = 1")
     with closing(Spool(path)) as spool:
         spool.add([batch("b", 2)], remember={})
@@ -130,6 +131,60 @@ def test_a_damaged_batch_is_given_up_and_does_not_block_the_others(
         assert spool.row_count == 0
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "update memory set value = x'00' where key = 'b'",
+        "update memory set value = 'text' where key = 'b'",
+        "update memory set checksum = checksum + 1 where key = 'b'",
+        "update memory set key = 'c' where key = 'b'",
+    ],
+)
+def test_damaged_memory_is_left_out_and_told(
+    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "spool.sqlite"
+    with closing(Spool(path)) as spool:
+        spool.add([], remember={"a": b"1", "b": b"2"})
+        spool.add([], remember={"b": b"3"})
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(damage)
+        connection.commit()
+    with closing(Spool(path)) as spool:
+        assert spool.recall() == {"a": b"1"}
+        assert "is damaged and left out" in caplog.text
+        spool.add([], remember={"b": b"4", "c": None})
+        assert spool.recall() == {"a": b"1", "b": b"4"}
+
+
+def test_a_file_that_cannot_be_written_gives_out_what_it_has_and_heals(tmp_path: Path) -> None:
+    path = tmp_path / "spool.sqlite"
+    with closing(Spool(path)) as spool:
+        spool.add([batch("a", 1), batch("b", 2)], remember={"k": b"1"})
+        spool._connection.execute("pragma query_only = true")
+        assert list(taken(spool)) == [batch("a", 1), batch("b", 2)]
+        with pytest.raises(WarehouseError, match="cannot be written"):
+            spool.add([batch("c", 3)], remember={"k": b"2"})
+        assert (spool.row_count, spool.recall()) == (0, {"k": b"1"})
+        spool._connection.execute("pragma query_only = false")
+        spool.add([batch("c", 3)], remember={"k": b"2"})
+    with closing(Spool(path)) as spool:
+        assert list(taken(spool)) == [batch("c", 3)]
+
+
+def test_what_is_given_up_on_a_full_disk_is_told_and_not_sent(tmp_path: Path) -> None:
+    path = tmp_path / "spool.sqlite"
+    with closing(Spool(path, limits=BacklogLimits(row_limit=1))) as spool:
+        with closing(sqlite3.connect(path)) as other:
+            other.execute(
+                "create trigger full before delete on batch "
+                "begin select raise(abort, 'database or disk is full'); end"
+            )
+        given_up = spool.add([batch("a", 1), batch("b", 2)], remember={})
+        assert [one.batch_id for one in given_up] == ["a"]
+        assert list(taken(spool)) == [batch("b", 2)]
+
+
 def test_the_file_gives_its_space_back_while_it_is_open(tmp_path: Path) -> None:
     path = tmp_path / "spool.sqlite"
     empty = batch("empty")
@@ -154,6 +209,7 @@ def test_each_flipped_byte_costs_at_most_what_it_hits(tmp_path: Path, batch_coun
         path.write_bytes(content[:place] + bytes([content[place] ^ 0x41]) + content[place + 1 :])
         with suppress(WarehouseError), closing(Spool(path)) as spool:
             assert all(one in given for one in survivors(spool))
+            assert spool.recall() in ({}, {"key": b"value"})
 
 
 def survivors(spool: Spool) -> Iterator[Batch]:
