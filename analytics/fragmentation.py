@@ -114,4 +114,6 @@ def _access(models: NDArray[np.str_], allowed: str) -> NDArray[np.bool_]:
     """Return which nodes have an allowed model; labels write its name without spaces."""
     if not allowed:
         return np.ones(len(models), dtype=np.bool_)
-    return np.isin(np.strings.replace(models, " ", "-"), allowed.replace(" ", "-").split("|"))
+    written = [name.replace(" ", "-") for name in models.tolist()]
+    names = set(allowed.replace(" ", "-").split("|"))
+    return np.fromiter((name in names for name in written), dtype=np.bool_, count=len(written))

@@ -19,7 +19,7 @@ from tests.support.exporter_server import REQUEST_NUMBER, Answer, ExporterServer
 
 pytestmark = pytest.mark.slow
 
-KILL_COUNT = 4
+KILL_COUNT = 3
 SAMPLES_PER_HOLDER = 6
 LOSABLE = 3
 """Samples of a node within a flush of 0.25 s and the moment in which it is written."""

@@ -65,8 +65,10 @@ def test_full_node_has_no_fragments() -> None:
     assert found["fragment_milli"].to_list() == [0.0]
 
 
-def test_no_nodes() -> None:
-    assert fragmentation(free_nodes(node(0, 0).clear()), shape(0, 1000)).height == 0
+@pytest.mark.parametrize("models", ["", "A10", "A10|T4"])
+def test_no_nodes(models: str) -> None:
+    asked = shape(0, 1000, 1, models)
+    assert fragmentation(free_nodes(node(0, 0).clear()), asked).height == 0
 
 
 def test_target_keeps_popular_shapes_and_renormalises() -> None:
