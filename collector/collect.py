@@ -29,6 +29,7 @@ from steward.errors import (
     OwnedElsewhereError,
     SourceError,
     UnreachableError,
+    UsageError,
     WarehouseError,
 )
 from steward.ids import ClusterName
@@ -108,6 +109,12 @@ def allow_open_files(file_count: int) -> None:
 
 
 def _collect_once(plan: LoopPlan, *, context: Context, open_warehouse: OpenWarehouse) -> int:
+    if context.settings.kubernetes.access != "off":
+        raise UsageError(
+            "--once scrapes targets that are named; it watches no cluster",
+            hint="leave --once out, or kubernetes.access off; `steward collect doctor` looks at "
+            "a cluster once",
+        )
     delivery = Delivery(open_warehouse)
     loop = ScrapeLoop(plan, offer=delivery.offer, clock=context.clock)
     discovery = TargetDiscovery(target_sources(plan.urls, settings=context.settings, cluster=None))

@@ -270,7 +270,13 @@ class Spool:
             ) from error
 
 
+class _VersionError(sqlite3.DatabaseError):
+    """The file was written by a newer program."""
+
+
 def _hint(error: Exception) -> str:
+    if isinstance(error, _VersionError):
+        return "run the newer program that wrote it, or move the file away undelivered"
     if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
         return "move the file away: what it holds is then not delivered, and a new one is made"
     return "free space on its disk and see that this user may write there"
@@ -301,7 +307,7 @@ def _connected(path: Path) -> sqlite3.Connection:
             connection.execute(pragma)
         (version,) = connection.execute("pragma user_version").fetchone()
         if version not in range(VERSION + 1):
-            raise sqlite3.DatabaseError(f"it has version {version}, this program reads {VERSION}")
+            raise _VersionError(f"it has version {version}, this program reads {VERSION}")
         if version != VERSION:  # a file that is up to date opens on a full disk, too
             _bring_up_to_date(connection, version=version)
     except sqlite3.Error:

@@ -15,6 +15,7 @@ from typing import Literal
 from steward.settings.rules import (
     ByteCount,
     ClassRule,
+    Interval,
     LabelKey,
     Name,
     Port,
@@ -87,7 +88,7 @@ class CollectSettings:
     """Addresses that answer with targets in Prometheus's ``http_sd`` format."""
     sd_interval_s: Seconds = 60.0
     """Seconds from one look at an ``http_sd`` address to the next, as in Prometheus."""
-    interval_s: Seconds = 15.0
+    interval_s: Interval = 15.0
     """Seconds from one scrape of a target to the next: the interval dcgm-exporter is used with."""
     timeout_s: Seconds = 10.0
     """Seconds after which a target that has not answered in full is given up for this round."""
@@ -139,7 +140,7 @@ class AgentSettings:
     """Address the agent listens on; the default is reached from this machine only."""
     port: Port = 9410
     """TCP port the agent listens on; 0 takes a free one."""
-    interval_s: Seconds = 15.0
+    interval_s: Interval = 15.0
     """Seconds from one reading of the GPUs to the next: the interval that a scrape has by
     default."""
     deadline_s: Seconds = 1.5

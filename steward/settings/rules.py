@@ -62,6 +62,7 @@ class Secret:
 
 Port = Annotated[int, Bounds(at_least=0, at_most=65_535)]
 Seconds = Annotated[float, Bounds(above=0, at_most=86_400)]
+Interval = Annotated[float, Bounds(at_least=0.1, at_most=86_400)]
 ByteCount = Annotated[int, Bounds(at_least=1_024)]
 RowCount = Annotated[int, Bounds(at_least=1)]
 Name = Annotated[str, Pattern(regex=r"\S(?:.*\S)?", meaning="a name that is not empty")]

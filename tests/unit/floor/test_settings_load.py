@@ -229,8 +229,9 @@ def test_a_port(text: str, fault: str | None) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        pytest.param("0", "must be greater than 0, not 0.0", id="zero"),
-        pytest.param("0.001", None, id="just above"),
+        pytest.param("0", "must be at least 0.1, not 0.0", id="zero"),
+        pytest.param("0.099", "must be at least 0.1, not 0.099", id="just below"),
+        pytest.param("0.1", None, id="the shortest"),
         pytest.param("86400", None, id="a day"),
         pytest.param("86400.1", "must be at most 86400, not 86400.1", id="more than a day"),
         pytest.param("nan", "must be a finite number, not nan", id="not a number"),
