@@ -32,6 +32,8 @@ from steward.ports import ArrowTable
 PATIENCE: Final = timedelta(seconds=30)
 """How long scrapes wait at the start until the cluster's pods are known; later they would only have
 to be told again with their owners."""
+PORTIONS_A_FLUSH: Final = 4
+"""Portions of the first lists that a flush takes, where no change makes the watcher take them."""
 ROW_LIMIT: Final = 5_000
 """Rows that wait as mappings; beyond it they become columns, a tenth of the size."""
 
@@ -104,11 +106,12 @@ class Attribution:
             return
         with self._lock:
             self._take_lifecycle(self._lifecycle.apply(change))
-            self._take_rest(self._lifecycle, change.observed_at)
             if change.resource is NODES and change.type is ChangeType.DELETED:
                 self._take_allocation(
                     self._allocation.node_removed(change.key.name, removed_at=change.observed_at)
                 )
+        while self._take_portion(self._lifecycle, change.observed_at):
+            pass
 
     def observe(self, reading: Reading) -> None:
         """Take what a scrape says of who holds what."""
@@ -120,11 +123,15 @@ class Attribution:
 
     def flush(self) -> None:
         """Note what time alone changes, and offer everything that waits."""
+        now = self._clock.now()
         with self._lock:
-            now = self._clock.now()
             if self._lifecycle is not None:
                 self._take_lifecycle(self._lifecycle.advance(now))
-                self._take_rest(self._lifecycle, now)
+        for _ in range(PORTIONS_A_FLUSH):
+            if self._lifecycle is not None:
+                self._take_portion(self._lifecycle, now)
+        with self._lock:
+            if self._lifecycle is not None:
                 self._poll_claims(self._lifecycle, now)
             self._take_allocation(self._allocation.advance(now))
             self._offer_all()
@@ -169,10 +176,16 @@ class Attribution:
             if now_claimed or offered:
                 self._claimed[node] = now_claimed
 
-    def _take_rest(self, lifecycle: Lifecycle, now: datetime) -> None:
-        """Take what is left of the first lists: they are told a portion at a time."""
-        while lifecycle.has_more:
+    def _take_portion(self, lifecycle: Lifecycle, now: datetime) -> bool:
+        """Take one portion of what is left of the first lists; return whether there was one.
+
+        The lock is free between portions, so that scrapes are not held up by large lists.
+        """
+        with self._lock:
+            if not lifecycle.has_more:
+                return False
             self._take_lifecycle(lifecycle.advance(now))
+            return True
 
     def _take_lifecycle(self, output: LifecycleOutput) -> None:
         for table, row in output.rows:
