@@ -21,7 +21,7 @@ from tests.support.warehouse_server import Owner, start_owner
 ROUND_COUNT = 10
 BATCH_ROWS = 1_000
 ACKNOWLEDGED_COUNT = 5
-RESTART_LIMIT_S = 5.0
+RESTART_LIMIT_S = 2.0
 """From the start of the process to its first answer, for the median of the restarts."""
 WRITER = """
 import sys
