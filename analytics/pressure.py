@@ -7,8 +7,8 @@ from typing import Final
 
 import polars as pl
 
-from analytics.inputs import INSTANT
 from analytics.intervals import micros
+from analytics.schemas.columns import INSTANT
 from analytics.segments import Inputs, segments
 from analytics.waits import asked_gpus
 from steward.period import Period

@@ -6,7 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from analytics.inputs import INSTANT
+from analytics.schemas.columns import INSTANT
 from analytics.segments import Segments
 from steward.units import MICROS_PER_SECOND, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 

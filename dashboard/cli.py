@@ -57,6 +57,7 @@ def _run_report(args: argparse.Namespace, context: Context) -> int:
 
 
 def _loaded(definition: ReportDefinition, args: argparse.Namespace, context: Context) -> Report:
+    from analytics.reports.model import Question  # noqa: PLC0415  # loads Polars
     from dashboard.reports import load  # noqa: PLC0415  # loads Polars
     from sql.access import open_warehouse  # noqa: PLC0415  # loads DuckDB
 
@@ -68,7 +69,7 @@ def _loaded(definition: ReportDefinition, args: argparse.Namespace, context: Con
             until_at=args.until_at,
         )
         frames = load.frames(warehouse, definition, period)
-    return definition.build(frames, period)
+    return definition.build(frames, Question(period=period))
 
 
 def _listing() -> str:

@@ -13,7 +13,7 @@ from typing import Final
 import streamlit as st
 
 from analytics.reports.catalogue import REPORTS
-from analytics.reports.model import Report
+from analytics.reports.model import Question, Report
 from dashboard.reports import load
 from sql.access import open_warehouse
 from steward.period import Period
@@ -77,4 +77,4 @@ def _report(
     definition, period = REPORTS[name], Period(*ends)
     with open_warehouse(_settings) as warehouse:
         frames = load.frames(warehouse, definition, period)
-    return definition.build(frames, period)
+    return definition.build(frames, Question(period=period))

@@ -19,3 +19,13 @@ SECONDS_PER_HOUR: Final = 3_600
 SECONDS_PER_DAY: Final = 86_400
 GPU_MILLI: Final = 1_000
 """Milli-GPU in one GPU: the share in which openb and FGD count."""
+TICKS_PER_MICROSECOND: Final = 5_040
+"""Device-time is counted in ticks, so that sevenths (MIG), eighths, tenths and sixteenths of each
+microsecond of a GPU are whole numbers."""
+TICKS_PER_SECOND: Final = TICKS_PER_MICROSECOND * MICROS_PER_SECOND
+TICKS_PER_GPU_HOUR: Final = TICKS_PER_SECOND * SECONDS_PER_HOUR
+CURRENCY_MICROS: Final = 1_000_000
+"""Prices are whole millionths of a currency unit."""
+PARTS_PER_CURRENCY_UNIT: Final = CURRENCY_MICROS * TICKS_PER_GPU_HOUR
+"""Money in computation is counted in parts: ticks x price in millionths per GPU-hour, a whole
+number; it is rounded to minor units in one place only."""

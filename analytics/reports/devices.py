@@ -9,10 +9,9 @@ import polars as pl
 from analytics.identity import named_by_cluster, named_by_node, shared_ids
 from analytics.inputs import conform
 from analytics.inventory import current_devices, current_instances
-from analytics.reports.model import Figure, Report, ReportDefinition
+from analytics.reports.model import Figure, Question, Report, ReportDefinition
 from analytics.reports.shape import column, figure, ratio, table
 from analytics.rollup import device_readings, instance_readings
-from steward.period import Period
 
 _ROWS = "latest_device_sample"
 _EFFECTIVE = "min(SM activity, max(busiest pipe, DRAM / 0.80)); null where the tier is 4"
@@ -51,8 +50,9 @@ INSTANCE_COLUMNS = (
 )
 
 
-def build(frames: Mapping[str, pl.DataFrame], period: Period) -> Report:
+def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
     """Return the latest readings inside the period."""
+    period = question.period
     nodes = conform("node_history", frames["node_history"])
     seen = conform("device_history", frames["device_history"])
     shared = shared_ids(seen)

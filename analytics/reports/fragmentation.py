@@ -12,7 +12,7 @@ from analytics.fragmentation import CATEGORIES, fragmentation, free_nodes
 from analytics.gangs import gang_slots, largest_node_gang, partial_leftover_milli
 from analytics.inputs import conform
 from analytics.reports.measured import stored_inputs
-from analytics.reports.model import Figure, Report, ReportDefinition, Table
+from analytics.reports.model import Figure, Question, Report, ReportDefinition, Table
 from analytics.reports.shape import column, figure, percent, ratio, table
 from analytics.shapes import request_shapes, target_workload
 from steward.period import Period
@@ -68,8 +68,9 @@ def measure(frames: Mapping[str, pl.DataFrame], period: Period) -> Measured:
     return Measured(free=free, shapes=shapes, nodes=nodes)
 
 
-def build(frames: Mapping[str, pl.DataFrame], period: Period) -> Report:
+def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
     """Return fragmentation and gang room at the period's end."""
+    period = question.period
     found = measure(frames, period)
     asked = request_shapes(conform(_SHAPES, frames[_SHAPES]))
     return Report(

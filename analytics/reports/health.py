@@ -11,7 +11,7 @@ from analytics.inputs import conform
 from analytics.inventory import current_devices, device_models
 from analytics.reports import fragmentation, inventory, queue, utilization
 from analytics.reports.measured import DEVICE_TIME_INPUTS, DeviceTime, device_time
-from analytics.reports.model import Figure, Report, ReportDefinition, Table
+from analytics.reports.model import Figure, Question, Report, ReportDefinition, Table
 from analytics.reports.shape import column, figure, percent, ratio, table, value_of
 from analytics.spells import idle_spells, stuck_spells
 from analytics.tiers import TIER_PIPES
@@ -55,8 +55,9 @@ class _Measured:
     events: pl.DataFrame
 
 
-def build(frames: Mapping[str, pl.DataFrame], period: Period) -> Report:
+def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
     """Return the health of the cluster over the period."""
+    period = question.period
     time = device_time(frames, period)
     found = _Measured(
         time=time,

@@ -8,9 +8,8 @@ import polars as pl
 
 from analytics.inputs import conform
 from analytics.inventory import current_devices, current_instances, current_nodes, device_models
-from analytics.reports.model import Figure, Report, ReportDefinition, Table
+from analytics.reports.model import Figure, Question, Report, ReportDefinition, Table
 from analytics.reports.shape import column, figure, percent, ratio, table
-from steward.period import Period
 
 MODEL_COLUMNS = (
     column("model", "GPU model", "text"),
@@ -21,8 +20,9 @@ MODEL_COLUMNS = (
 )
 
 
-def build(frames: Mapping[str, pl.DataFrame], period: Period) -> Report:
+def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
     """Return the inventory at the period's end."""
+    period = question.period
     nodes = conform("node_history", frames["node_history"])
     stored = conform("device_history", frames["device_history"])
     devices = current_devices(stored, nodes)

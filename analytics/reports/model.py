@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 import polars as pl
 
@@ -71,6 +72,26 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a person asks of a report."""
+
+    period: Period
+    by: str | None = None
+    """One of the definition's ``groupings``; None: its own choice."""
+    time_zone: str = "UTC"
+    """IANA name of the zone whose days and months the answer is told in."""
+    currency: str | None = None
+    """ISO 4217; None: the currency of the prices."""
+    fits: str | None = None
+    """A request for capacity, as in ``gpus=4,cpu=32,model=H100``: what of it would fit now."""
+
+
+def never(_state: Mapping[str, pl.DataFrame], _question: Question) -> tuple[datetime, ...]:
+    """Return no instant: the ledger is one span, the period."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportDefinition:
     """How to make one report: which stored rows it needs, and the pure function over them."""
 
@@ -78,6 +99,13 @@ class ReportDefinition:
     summary: str
     """One line for ``steward report --help``."""
     inputs: tuple[str, ...]
-    """Named queries, each taking exactly ``$from_at`` and ``$until_at``."""
-    build: Callable[[Mapping[str, pl.DataFrame], Period], Report]
-    """From the frames by query name, and the period asked for."""
+    """Named queries, each taking exactly ``$from_at`` and ``$until_at``; ``ledger``, ``rest`` and
+    ``ledger_caveat``, which the reader composes of what is built and of readings where nothing is
+    built yet; and ``state.<table>`` for rows of a state table. All are keys of ``SCHEMAS``."""
+    build: Callable[[Mapping[str, pl.DataFrame], Question], Report]
+    """From the frames by name, and what was asked."""
+    groupings: tuple[str, ...] = ()
+    """What ``--by`` may name; empty: the report takes none."""
+    cuts: Callable[[Mapping[str, pl.DataFrame], Question], tuple[datetime, ...]] = never
+    """From its ``state.*`` frames: the instants inside the period at which ``ledger`` is divided
+    into spans (price changes, days of a zone). Any order; repeats and those outside are ignored."""

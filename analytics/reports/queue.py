@@ -9,7 +9,7 @@ import polars as pl
 from analytics.inputs import conform
 from analytics.pressure import waiting_and_free
 from analytics.reports.measured import stored_inputs
-from analytics.reports.model import Figure, Report, ReportDefinition, Table
+from analytics.reports.model import Figure, Question, Report, ReportDefinition, Table
 from analytics.reports.shape import column, figure, percent, ratio, table, total, value_of
 from analytics.waits import attempts, gpu_hours_by, wait_summary
 from steward.period import Period
@@ -50,8 +50,9 @@ _GROUPS = (
 )
 
 
-def build(frames: Mapping[str, pl.DataFrame], period: Period) -> Report:
+def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
     """Return waits and GPU-hours held over the period."""
+    period = question.period
     rows = attempt_rows(frames, period)
     created = rows.filter("is_in_period")
     points = waiting_and_free(rows, stored_inputs(frames), period)

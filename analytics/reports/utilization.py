@@ -9,10 +9,9 @@ import polars as pl
 from analytics import utilization
 from analytics.ledger import CLASSES, by_class
 from analytics.reports.measured import DEVICE_TIME_INPUTS, DeviceTime, device_time
-from analytics.reports.model import Column, Figure, Report, ReportDefinition, Table
+from analytics.reports.model import Column, Figure, Question, Report, ReportDefinition, Table
 from analytics.reports.shape import column, figure, percent, ratio, table, total, value_of
 from analytics.tiers import TIER_PIPES, TIER_POWER, TIER_SM
-from steward.period import Period
 from steward.units import MICROS_PER_SECOND, SECONDS_PER_HOUR
 
 ROWS = "utilization_sample"
@@ -43,8 +42,9 @@ _CLASS_COLUMNS = tuple(
 )
 
 
-def build(frames: Mapping[str, pl.DataFrame], period: Period) -> Report:
+def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
     """Return utilisation over the period."""
+    period = question.period
     time = device_time(frames, period)
     return Report(
         name=DEFINITION.name,

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from analytics.reports.catalogue import REPORTS
-from analytics.reports.model import Report
+from analytics.reports.model import Question, Report
 from tests.support.analytics_openb import openb_frames
 
 CENT = 0.005
@@ -17,7 +17,9 @@ CENT = 0.005
 def report(name: str, folder: Path, pods: str = "openb_pod_list_default.csv") -> Report:
     frames, period = openb_frames(folder / "traces" / "openb", pods)
     definition = REPORTS[name]
-    return definition.build({query: frames[query] for query in definition.inputs}, period)
+    return definition.build(
+        {query: frames[query] for query in definition.inputs}, Question(period=period)
+    )
 
 
 def figures(found: Report) -> dict[str, object]:

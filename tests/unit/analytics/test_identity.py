@@ -11,7 +11,7 @@ from analytics.identity import shared_ids
 from analytics.ledger import by_class
 from analytics.reports.catalogue import REPORTS
 from analytics.reports.measured import DeviceTime, device_time
-from analytics.reports.model import Report
+from analytics.reports.model import Question, Report
 from tests.support.analytics_frames import HOUR, MINUTE, NOON, ONE_HOUR, Row, frames, readings, rows
 
 WORKING: Row = {"sm_active_ratio": 0.5, "tensor_active_ratio": 0.465, "dram_active_ratio": 0.0}
@@ -28,7 +28,9 @@ def measured(**given: pl.DataFrame) -> DeviceTime:
 def report(name: str, **given: pl.DataFrame) -> Report:
     world = frames(node_history=NODES, device_history=TWINS, **given)
     definition = REPORTS[name]
-    return definition.build({query: world[query] for query in definition.inputs}, ONE_HOUR)
+    return definition.build(
+        {query: world[query] for query in definition.inputs}, Question(period=ONE_HOUR)
+    )
 
 
 def hours(time: DeviceTime, *keys: str) -> dict[object, float]:
@@ -120,7 +122,9 @@ def test_what_cannot_be_placed_is_told(*, allocation: Row, told: bool) -> None:
         ),
     )
     definition = REPORTS["utilization"]
-    found = definition.build({name: given[name] for name in definition.inputs}, ONE_HOUR)
+    found = definition.build(
+        {name: given[name] for name in definition.inputs}, Question(period=ONE_HOUR)
+    )
     expected = "1 allocations (0.5 GPU-hours) name a GPU or MIG instance that was not in the "
     assert any(text.startswith(expected) for text in found.findings) == told
 

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import polars as pl
 import pytest
 
-from analytics.inputs import INSTANT, SCHEMAS, conform, empty
+from analytics.inputs import SCHEMAS, conform, empty
+from analytics.schemas.columns import INSTANT
 from steward.errors import InputError
 
 

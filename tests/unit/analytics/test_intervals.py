@@ -7,8 +7,8 @@ from datetime import timedelta
 import polars as pl
 import pytest
 
-from analytics.inputs import INSTANT
 from analytics.intervals import bounds, observed_intervals
+from analytics.schemas.columns import INSTANT
 from steward.period import Period
 from tests.support.analytics_frames import HOUR, MINUTE, NOON, ONE_HOUR
 

@@ -7,7 +7,7 @@ import pytest
 
 from analytics.inputs import SCHEMAS
 from analytics.reports.catalogue import REPORTS
-from analytics.reports.model import Report
+from analytics.reports.model import Question, Report
 from analytics.reports.shape import percent
 from steward.period import Period
 from tests.support.analytics_frames import HOUR, NOON, ONE_HOUR, Row, frames, readings, rows
@@ -19,7 +19,9 @@ IDLE: Row = {"sm_active_ratio": 0.0, "tensor_active_ratio": 0.0, "dram_active_ra
 def made(name: str, **given: pl.DataFrame) -> Report:
     world = frames(**given)
     definition = REPORTS[name]
-    return definition.build({query: world[query] for query in definition.inputs}, ONE_HOUR)
+    return definition.build(
+        {query: world[query] for query in definition.inputs}, Question(period=ONE_HOUR)
+    )
 
 
 def full(reading: Row) -> dict[str, pl.DataFrame]:
@@ -67,7 +69,7 @@ def test_report_on_an_instant(name: str) -> None:
     world = frames(**full(IDLE))
     definition = REPORTS[name]
     inputs = {query: world[query] for query in definition.inputs}
-    assert definition.build(inputs, Period(NOON, NOON)).name == name
+    assert definition.build(inputs, Question(period=Period(NOON, NOON))).name == name
 
 
 def value(report: Report, key: str) -> object:

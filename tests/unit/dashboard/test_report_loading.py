@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from analytics.reports.model import Question
 from dashboard.reports import load
 from steward.errors import InputError, QueryError, UsageError
 from steward.period import Period
@@ -94,7 +95,7 @@ def test_no_rows_are_told_with_the_next_step() -> None:
 def test_a_report_is_made_from_its_queries_over_its_period() -> None:
     reader = FrameReader({"one": pl.DataFrame({"x": [1, 2]}), "two": pl.DataFrame({"x": []})})
     wanted = definition("any", "one", "two")
-    made = wanted.build(load.frames(reader, wanted, WEEK), WEEK)
+    made = wanted.build(load.frames(reader, wanted, WEEK), Question(period=WEEK))
     assert [(figure.key, figure.value) for figure in made.figures] == [
         ("one_count", 2),
         ("two_count", 0),
