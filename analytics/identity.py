@@ -26,18 +26,27 @@ def named_by_cluster(rows: pl.DataFrame, shared: pl.Series) -> pl.DataFrame:
 
 
 def named_by_node(rows: pl.DataFrame, shared: pl.Series, *, devices: pl.DataFrame) -> pl.DataFrame:
-    """Return rows that have a node but no cluster, in order, with shared ids replaced.
+    """Return rows whose cluster may be unknown, in order, with shared ids replaced.
 
     Args:
-        rows: with node str | null and device_uuid str.
+        rows: with node str | null, device_uuid str and, where it is told, cluster str | null.
         shared: the ids to replace.
-        devices: rows of ``device_history`` as stored; they say which cluster has the device on
-            the node. Where that is none or several, the bare id stays: it fits no device.
+        devices: rows of ``device_history`` as stored; where the cluster is not told, they say
+            which one has the device on the node. Where that is none or several, the bare id stays:
+            it fits no device.
+
+    Returns:
+        the rows without cluster
     """
-    homes = devices.select("cluster", "node", "device_uuid").unique()
+    homes = devices.select("node", "device_uuid", home="cluster").unique()
     certain = homes.filter(pl.len().over("node", "device_uuid") == 1)
     known = rows.join(certain, on=["node", "device_uuid"], how="left", maintain_order="left")
-    return known.with_columns(device_uuid=_named(shared)).drop("cluster")
+    told = pl.coalesce("cluster", "home") if "cluster" in rows.columns else pl.col("home")
+    return (
+        known.with_columns(cluster=told)
+        .with_columns(device_uuid=_named(shared))
+        .drop("cluster", "home")
+    )
 
 
 def with_own_keys(devices: pl.DataFrame) -> pl.DataFrame:

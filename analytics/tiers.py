@@ -20,7 +20,9 @@ IDLE_BELOW_RATIO: Final = 0.01
 STUCK_APPARENT_RATIO: Final = 0.95
 """A device that works on nothing but looks at least this busy is suspected stuck."""
 STUCK_WORK_BELOW_RATIO: Final = 0.02
-"""Tensor, DRAM and floating-point activity together, below which nothing is worked on."""
+"""Tensor, DRAM, floating-point and integer activity together, below which nothing is done."""
+STUCK_POWER_BELOW_RATIO: Final = 0.3
+"""A device that draws at least this much of the power between idle and limit does something."""
 
 TIER_PIPES: Final = 1
 """Pipes and DRAM (and SM activity where known): measured."""
@@ -41,6 +43,8 @@ RATIOS: Final = (
     "fp32_active_ratio",
     "fp16_active_ratio",
 )
+INTEGER_PIPE: Final = "integer_active_ratio"
+"""Few exporters tell it: where the column is missing it counts as unknown."""
 _FLOAT_PIPES: Final = ("fp64_active_ratio", "fp32_active_ratio", "fp16_active_ratio")
 
 apparent: Final = pl.coalesce("busy_ratio", "graphics_active_ratio")
@@ -69,18 +73,20 @@ def with_readings(
             apparent_ratio, apparent_source ("busy" | "graphics"), effective_ratio, gap_ratio,
             tier i8 (1..4), is_idle bool, is_stuck bool
         Each is null where the reading cannot say; a null reading is never idle.
+        integer_active_ratio is used where the samples have it.
     """
-    clamped = samples.with_columns(pl.col(RATIOS).clip(0, 1))
+    whole = with_integer_pipe(samples)
+    clamped = whole.with_columns(pl.col(*RATIOS, INTEGER_PIPE).clip(0, 1))
     bounded = _with_power_ratio(clamped, power_bounds)
     return (
         bounded.with_columns(
             apparent_ratio=apparent,
             apparent_source=_apparent_source(),
-            tier=_tier(),
-            is_idle=_is_idle(),
-            is_stuck=_is_stuck(),
+            tier=tier(),
+            is_idle=is_idle(),
+            is_stuck=is_stuck(),
         )
-        .with_columns(effective_ratio=_effective())
+        .with_columns(effective_ratio=effective())
         .with_columns(
             gap_ratio=(pl.col("apparent_ratio") - pl.col("effective_ratio")).clip(lower_bound=0)
         )
@@ -88,14 +94,24 @@ def with_readings(
     )
 
 
+def with_integer_pipe(samples: pl.DataFrame) -> pl.DataFrame:
+    """Return samples with integer_active_ratio, null where they did not have it."""
+    if INTEGER_PIPE in samples.columns:
+        return samples
+    return samples.with_columns(pl.lit(None, dtype=pl.Float32).alias(INTEGER_PIPE))
+
+
 def _with_power_ratio(samples: pl.DataFrame, bounds: pl.DataFrame | None) -> pl.DataFrame:
     if bounds is None:
         return samples.with_columns(power_ratio=pl.lit(None, dtype=pl.Float64))
-    idle, limit = pl.col("power_idle_w"), pl.col("power_limit_w")
-    usable = limit > idle
-    ratio = pl.when(usable).then(((pl.col("power_w") - idle) / (limit - idle)).clip(0, 1))
     joined = samples.join(bounds, on=["model", "is_mig"], how="left", maintain_order="left")
-    return joined.with_columns(power_ratio=ratio).drop("power_idle_w", "power_limit_w")
+    return joined.with_columns(power_ratio=power_ratio()).drop("power_idle_w", "power_limit_w")
+
+
+def power_ratio() -> pl.Expr:
+    """Return where power_w lies between power_idle_w and power_limit_w; null where unknown."""
+    idle, limit = pl.col("power_idle_w"), pl.col("power_limit_w")
+    return pl.when(limit > idle).then(((pl.col("power_w") - idle) / (limit - idle)).clip(0, 1))
 
 
 def _apparent_source() -> pl.Expr:
@@ -107,7 +123,8 @@ def _apparent_source() -> pl.Expr:
     )
 
 
-def _tier() -> pl.Expr:
+def tier() -> pl.Expr:
+    """Return how use is known (i8), of clamped ratios and power_ratio."""
     return (
         pl.when(_pipes_known)
         .then(pl.lit(TIER_PIPES, dtype=pl.Int8))
@@ -120,21 +137,23 @@ def _tier() -> pl.Expr:
     )
 
 
-def _effective() -> pl.Expr:
-    compute = pl.max_horizontal(_tensor / TENSOR_PEAK_RATIO, *_FLOAT_PIPES)
+def effective() -> pl.Expr:
+    """Return effective utilisation, of clamped ratios, power_ratio and tier."""
+    compute = pl.max_horizontal(_tensor / TENSOR_PEAK_RATIO, *_FLOAT_PIPES, INTEGER_PIPE)
     saturation = pl.max_horizontal(compute, _dram / DRAM_PEAK_RATIO).clip(upper_bound=1)
-    tier = pl.col("tier")
+    known_by = pl.col("tier")
     return (
-        pl.when(tier == TIER_PIPES)
+        pl.when(known_by == TIER_PIPES)
         .then(pl.min_horizontal(_sm, saturation))
-        .when(tier == TIER_SM)
+        .when(known_by == TIER_SM)
         .then(_sm)
-        .when(tier == TIER_POWER)
+        .when(known_by == TIER_POWER)
         .then(pl.col("power_ratio"))
     )
 
 
-def _is_idle() -> pl.Expr:
+def is_idle() -> pl.Expr:
+    """Return whether the device was at rest, of clamped ratios; null where nothing says."""
     graphics, busy = pl.col("graphics_active_ratio"), pl.col("busy_ratio")
     at_rest = (
         pl.when(_sm.is_not_null())
@@ -146,8 +165,13 @@ def _is_idle() -> pl.Expr:
     return at_rest & (_dram < IDLE_BELOW_RATIO).fill_null(value=True)
 
 
-def _is_stuck() -> pl.Expr:
-    work = pl.sum_horizontal(_tensor, _dram, *_FLOAT_PIPES)
+def is_stuck() -> pl.Expr:
+    """Return whether the device looks busy while nothing works, of clamped ratios.
+
+    Where power is known between idle and limit (power_ratio), it must be low as well.
+    """
+    is_quiet = (pl.col("power_ratio") < STUCK_POWER_BELOW_RATIO).fill_null(value=True)
+    work = pl.sum_horizontal(_tensor, _dram, *_FLOAT_PIPES, INTEGER_PIPE)
     return pl.when(_pipes_known).then(
-        (apparent >= STUCK_APPARENT_RATIO) & (work < STUCK_WORK_BELOW_RATIO)
+        (apparent >= STUCK_APPARENT_RATIO) & (work < STUCK_WORK_BELOW_RATIO) & is_quiet
     )

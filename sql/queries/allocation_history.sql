@@ -7,7 +7,10 @@ with owners as (
         cluster,
         workload_uid,
         arg_max(tenant_id, observed_at) as tenant_id,
-        arg_max(workload_class, observed_at) as workload_class
+        arg_max(workload_class, observed_at) as workload_class,
+        arg_max(queue, observed_at) as queue,
+        arg_max(priority_class, observed_at) as priority_class,
+        arg_max(owner, observed_at) as owner
     from workload
     group by cluster, workload_uid
 ),
@@ -18,15 +21,19 @@ held as (
         node,
         device_uuid,
         instance_id,
+        replica,
         started_at,
         ended_at,
         gpu_share_ratio,
         sharing_mode,
         namespace,
         pod,
+        container,
         workload_uid,
         tenant_id,
         workload_class,
+        queue,
+        priority_class,
         ownership_level,
         case
             when attribution_source = 'none' and pod is null
@@ -48,20 +55,32 @@ select
     held.node,
     held.device_uuid,
     held.instance_id,
+    held.replica,
     held.started_at,
     held.ended_at,
     held.gpu_share_ratio,
     held.sharing_mode,
     held.namespace,
     held.pod,
+    held.container,
     held.workload_uid,
     case
         when coalesce(held.ownership_level, '') != 'unattributed'
             then coalesce(held.tenant_id, owners.tenant_id, held.namespace)
     end as tenant_id,
     coalesce(held.workload_class, owners.workload_class) as workload_class,
+    coalesce(held.queue, owners.queue) as queue,
+    coalesce(held.priority_class, owners.priority_class) as priority_class,
+    owners.owner,
     held.unheld_reason
 from held
 left join owners on held.cluster = owners.cluster and held.workload_uid = owners.workload_uid
 where held.ended_at is null or held.ended_at > $from_at
-order by held.device_uuid, held.instance_id, held.started_at, held.workload_uid, held.pod
+order by
+    held.device_uuid,
+    held.instance_id,
+    held.started_at,
+    held.workload_uid,
+    held.pod,
+    held.container,
+    held.replica

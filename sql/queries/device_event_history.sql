@@ -3,6 +3,7 @@
 -- parameters $from_at timestamptz inclusive, $until_at timestamptz exclusive
 select
     occurred_at,
+    cluster,
     node,
     device_uuid,
     kind,

@@ -15,6 +15,9 @@ select
     fp64_active_ratio::float as fp64_active_ratio,
     fp32_active_ratio::float as fp32_active_ratio,
     fp16_active_ratio::float as fp16_active_ratio,
+    integer_active_ratio::float as integer_active_ratio,
+    power_w::float as power_w,
+    power_limit_w::float as power_limit_w,
     memory_used_bytes
 from device_sample
 where

@@ -7,12 +7,12 @@ from datetime import timedelta
 import polars as pl
 import pytest
 
+from analytics.bookkeeping import Books, keep_books
 from analytics.identity import shared_ids
-from analytics.ledger import by_class
 from analytics.reports.catalogue import REPORTS
-from analytics.reports.measured import DeviceTime, device_time
 from analytics.reports.model import Question, Report
 from tests.support.analytics_frames import HOUR, MINUTE, NOON, ONE_HOUR, Row, frames, readings, rows
+from tests.support.books import books, hours, leaves
 
 WORKING: Row = {"sm_active_ratio": 0.5, "tensor_active_ratio": 0.465, "dram_active_ratio": 0.0}
 IDLE: Row = {"sm_active_ratio": 0.0, "tensor_active_ratio": 0.0, "dram_active_ratio": 0.0}
@@ -20,22 +20,17 @@ TWINS = rows("device_history", {}, {"cluster": "d", "node": "n2"})
 NODES = rows("node_history", {}, {"cluster": "d", "node": "n2"})
 
 
-def measured(**given: pl.DataFrame) -> DeviceTime:
-    world = {"node_history": NODES, "device_history": TWINS, **given}
-    return device_time(frames(**world), ONE_HOUR)
+def measured(**given: pl.DataFrame) -> Books:
+    return books(**{"node_history": NODES, "device_history": TWINS, **given})
 
 
 def report(name: str, **given: pl.DataFrame) -> Report:
-    world = frames(node_history=NODES, device_history=TWINS, **given)
+    world = frames(**{"node_history": NODES, "device_history": TWINS, **given})
+    kept = keep_books(world, ONE_HOUR)
+    built = {"ledger": kept.rows, "rest": kept.rest, "ledger_caveat": kept.caveats}
     definition = REPORTS[name]
-    return definition.build(
-        {query: world[query] for query in definition.inputs}, Question(period=ONE_HOUR)
-    )
-
-
-def hours(time: DeviceTime, *keys: str) -> dict[object, float]:
-    sums = by_class(time.rows, *keys)
-    return dict(zip(sums[keys[0]], sums["wall_gpu_hours"], strict=True))
+    asked = {query: {**world, **built}[query] for query in definition.inputs}
+    return definition.build(asked, Question(period=ONE_HOUR))
 
 
 @pytest.mark.parametrize(
@@ -52,29 +47,42 @@ def test_shared_ids(clusters: list[str], expected: list[str]) -> None:
 
 
 def test_each_cluster_has_its_own_device() -> None:
-    assert hours(measured(), "device_uuid") == {"c/GPU-a": 1.0, "d/GPU-a": 1.0}
-    assert hours(measured(), "cluster") == {"c": 1.0, "d": 1.0}
+    assert hours(measured(), "cluster", "device_uuid") == {
+        ("c", "c/GPU-a"): {"unknown": 1.0},
+        ("d", "d/GPU-a"): {"unknown": 1.0},
+    }
 
 
 def test_an_allocation_holds_in_its_own_cluster_only() -> None:
-    time = measured(allocation_history=rows("allocation_history", {"cluster": "d", "node": "n2"}))
-    held = time.rows.filter("is_held")
-    assert held.select("cluster", "wall_gpu_hours").rows() == [("d", 1.0)]
+    held = rows("allocation_history", {"cluster": "d", "node": "n2"})
+    found = measured(allocation_history=held)
+    assert hours(found, "cluster", "is_held").keys() == {("c", False), ("d", True)}
 
 
 def test_a_loss_counts_on_the_node_it_was_seen_on() -> None:
     lost = rows(
         "device_event_history", {"kind": "lost", "node": "n2", "occurred_at": NOON + HOUR / 2}
     )
-    down = by_class(measured(device_event_history=lost).rows, "cluster")
-    assert down.select("cluster", "down_gpu_hours").rows() == [("c", 0.0), ("d", 0.5)]
+    assert hours(measured(device_event_history=lost), "cluster") == {
+        "c": {"unknown": 1.0},
+        "d": {"unknown": 0.5, "down": 0.5},
+    }
+
+
+def test_a_loss_counts_in_the_cluster_it_tells_of() -> None:
+    """Both clusters have a node of the same name: only the event itself can tell."""
+    twins = rows("device_history", {}, {"cluster": "d"})
+    lost = rows("device_event_history", {"kind": "lost", "cluster": "d", "occurred_at": NOON})
+    found = measured(device_history=twins, device_event_history=lost)
+    assert hours(found, "cluster") == {"c": {"unknown": 1.0}, "d": {"down": 1.0}}
 
 
 def test_readings_that_fit_two_devices_are_unknown_and_told() -> None:
     held = rows("allocation_history", {}, {"cluster": "d", "node": "n2"})
     given = {"allocation_history": held, "utilization_sample": readings([IDLE] * 61)}
-    totals = by_class(measured(**given).rows)
-    assert totals.select("idle_gpu_hours", "unknown_gpu_hours").row(0) == (0.0, 2.0)
+    found = measured(**given)
+    assert leaves(found) == {"unknown": 2.0}
+    assert found.caveats["indistinct_device_count"].to_list() == [2]
     told = report("utilization", **given).findings
     assert any(text.startswith("2 devices share their id with a device of") for text in told)
     assert not any("not in the inventory" in text for text in told)
@@ -84,12 +92,12 @@ def test_readings_with_a_key_of_each_cluster_are_told_apart() -> None:
     twins = rows("device_history", {"device_key": 1}, {"cluster": "d", "device_key": 2})
     held = rows("allocation_history", {}, {"cluster": "d"})
     read = pl.concat([readings([IDLE] * 61, device_key=1), readings([WORKING] * 61, device_key=2)])
-    time = measured(device_history=twins, allocation_history=held, utilization_sample=read)
-    found = by_class(time.rows, "cluster").select(
-        "cluster", "idle_gpu_hours", pl.col("effective_gpu_hours").round(6)
-    )
-    assert found.rows() == [("c", 1.0, 0.0), ("d", 0.0, 0.5)]
-    assert time.indistinct_device_count == 0
+    found = measured(device_history=twins, allocation_history=held, utilization_sample=read)
+    assert hours(found, "cluster") == {
+        "c": {"idle": 1.0},
+        "d": {"used_measured": 0.5, "ineffective": 0.5},
+    }
+    assert found.caveats["indistinct_device_count"].to_list() == [0]
 
 
 def test_inventory_and_latest_readings_keep_clusters_apart() -> None:
@@ -114,16 +122,12 @@ def test_inventory_and_latest_readings_keep_clusters_apart() -> None:
     ],
 )
 def test_what_cannot_be_placed_is_told(*, allocation: Row, told: bool) -> None:
-    given = frames(
+    held = rows("allocation_history", {"ended_at": NOON + 30 * MINUTE, **allocation})
+    found = report(
+        "utilization",
         node_history=rows("node_history", {}),
         device_history=rows("device_history", {}),
-        allocation_history=rows(
-            "allocation_history", {"ended_at": NOON + 30 * MINUTE, **allocation}
-        ),
-    )
-    definition = REPORTS["utilization"]
-    found = definition.build(
-        {name: given[name] for name in definition.inputs}, Question(period=ONE_HOUR)
+        allocation_history=held,
     )
     expected = "1 allocations (0.5 GPU-hours) name a GPU or MIG instance that was not in the "
     assert any(text.startswith(expected) for text in found.findings) == told
@@ -139,8 +143,7 @@ def test_what_cannot_be_placed_is_told(*, allocation: Row, told: bool) -> None:
 )
 def test_placed_means_that_it_existed_meanwhile(instance_born: timedelta, unplaced: int) -> None:
     instance = {"instance_id": 7, "sm_share_ratio": 1 / 7, "memory_share_ratio": 1 / 8}
-    given = frames(
-        node_history=rows("node_history", {}),
+    found = books(
         device_history=rows(
             "device_history", {}, {**instance, "observed_at": NOON + instance_born}
         ),
@@ -148,4 +151,4 @@ def test_placed_means_that_it_existed_meanwhile(instance_born: timedelta, unplac
             "allocation_history", {"instance_id": 7, "ended_at": NOON + 30 * MINUTE}
         ),
     )
-    assert device_time(given, ONE_HOUR).segments.unplaced.height == unplaced
+    assert found.caveats["unplaced_allocation_count"].to_list() == [unplaced]
