@@ -14,7 +14,6 @@ from analytics.fragmentation import CATEGORIES, fragmentation, free_nodes
 from analytics.ledger import CLASSES, by_class
 from analytics.reports.measured import device_time
 from analytics.survival import survival, survival_quantile_s
-from analytics.utilization import means
 from analytics.waits import attempts
 from steward.period import Period
 from tests.support.analytics_frames import HOUR, MINUTE, NOON, Row, frames, rows
@@ -142,18 +141,6 @@ def test_order_of_rows_does_not_matter(world: dict[str, pl.DataFrame], random: o
     }
     one, other = device_time(world, TWO_HOURS), device_time(shuffled, TWO_HOURS)
     assert_frame_equal(by_class(one.rows, "tenant_id"), by_class(other.rows, "tenant_id"))
-
-
-@given(worlds())
-@settings(max_examples=15)
-def test_coverage_and_means_stay_within_bounds(world: dict[str, pl.DataFrame]) -> None:
-    time = device_time(world, TWO_HOURS)
-    found = means(time.weighted, time.rows.select(pl.col("wall_gpu_hours").sum()))
-    known = found.select("coverage_ratio", "apparent_ratio", "effective_ratio", "gap_ratio")
-    for column in known.iter_columns():
-        assert column.drop_nulls().is_between(0, 1 + 1e-9).all()
-    assert found["coverage_ratio"].sum() <= 1 + 1e-9
-    assert found["tier"].is_sorted()
 
 
 @given(worlds())
