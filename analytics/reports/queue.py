@@ -1,35 +1,33 @@
-"""Report: how long work waited, and who held the GPUs."""
+"""Report: how long work waited and why, what waits now, and who held the GPUs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
 
 import polars as pl
 
 from analytics.inputs import conform
-from analytics.pressure import waiting_and_free
-from analytics.reports.measured import stored_inputs
+from analytics.pressure import waiting_beside_free
+from analytics.queue import free as free_time
+from analytics.queue.decomposition import Decomposition, decompose
+from analytics.queue.evidence import evidence
+from analytics.queue.pending import scene_at_end, why_pending
+from analytics.queue.pingpong import ping_pong
+from analytics.queue.shares import class_shares_by, class_summary
+from analytics.queue.starvation import starved
+from analytics.queue.workers import with_workers
+from analytics.reports import queue_tables as tables
 from analytics.reports.model import Figure, Question, Report, ReportDefinition, Table
 from analytics.reports.shape import column, figure, percent, ratio, table, total, value_of
 from analytics.waits import attempts, gpu_hours_by, wait_summary
+from steward.errors import UsageError
 from steward.period import Period
 from steward.units import SECONDS_PER_HOUR
 
 ROWS = "transition_history"
-_NAIVE = "of scheduled attempts, linearly interpolated"
-_ESTIMATED = "Kaplan-Meier: those never scheduled count as still waiting"
-_PLAIN = (("mean", "Mean"), ("p50", "p50"), ("p75", "p75"), ("p90", "p90"), ("p95", "p95"),
-          ("p99", "p99"), ("max", "Max"))  # fmt: skip
-WAIT_COLUMNS = (
-    column("attempt_count", "Attempts", "count", "created in the period"),
-    column("never_scheduled_count", "Never scheduled", "count"),
-    *[column(f"{name}_wait_s", title, "s", _NAIVE) for name, title in _PLAIN],
-    *[column(f"km_{name}_wait_s", f"KM {name}", "s", _ESTIMATED)
-      for name in ("p50", "p75", "p90", "p95", "p99")],
-    column("zero_wait_count", "No wait", "count", "scheduled at once"),
-    column("over_60_s_count", "Over 60 s", "count", "of scheduled attempts"),
-    column("over_600_s_count", "Over 600 s", "count", "of scheduled attempts"),
-)  # fmt: skip
+WAIT_COLUMNS = tables.WAIT_COLUMNS
 _FACTS = (
     ("wait_mean_s", "Mean wait", "mean_wait_s", "Mean"),
     ("wait_p50_s", "Wait p50", "p50_wait_s", "Median"),
@@ -46,33 +44,112 @@ _GROUPS = (
     ("size_class", "Size"),
     ("tenant_id", "Tenant"),
     ("workload_class", "Workload class"),
+    ("gpu_models", "Models accepted"),
+    ("gang_size", "GPUs together"),
+    ("workers", "Workers"),
+    ("queue", "Queue"),
+    ("priority_class", "Priority class"),
     ("gpu_count", "GPUs asked for"),
 )
+_HOURS_KEYS: Final = ("qos_class", "size_class", "tenant_id", "workload_class")
+BY: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "team": ("tenant_id", "Tenant"),
+        "class": ("workload_class", "Workload class"),
+        "model": ("gpu_models", "Models accepted"),
+        "size": ("gang_size", "GPUs together"),
+        "queue": ("queue", "Queue"),
+        "priority": ("priority_class", "Priority class"),
+        "user": ("owner", "User"),
+    }
+)
+"""What ``--by`` may name: the column of the attempts, and its title."""
 
 
 def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
     """Return waits and GPU-hours held over the period."""
     period = question.period
     rows = attempt_rows(frames, period)
-    created = rows.filter("is_in_period")
-    points = waiting_and_free(rows, stored_inputs(frames), period)
+    free = free_time.free_boards(frames, period)
+    workloads = conform("workload_current", frames["workload_current"])
+    found, said = _decomposed(frames, rows, free=free, period=period)
+    scene = scene_at_end(frames, free=free, workloads=workloads, period=period)
+    pending = why_pending(found, said, scene=scene, free=free, period=period)
+    losses = conform("interruption_history", frames["interruption_history"])
+    unfair, turns = starved(found.attempts), ping_pong(losses, rows, workloads)
+    classes = class_summary(found)
     return Report(
         name=DEFINITION.name,
         title="Queue",
         period=period,
-        figures=figures(rows),
+        figures=(*figures(rows), *tables.class_figures(classes, pending)),
         tables=(
-            scope_table(created),
+            scope_table(rows.filter("is_in_period")),
+            tables.class_table(classes),
+            tables.pending_table(pending),
+            *_grouped(found, question.by),
+            tables.starved_table(unfair),
+            tables.ping_pong_table(turns),
             *[
-                _wait_table(created, key, title)
-                for key, title in _GROUPS
-                if _is_known(created, key)
+                _hours_table(rows, key, title)
+                for key, title in _groups(question.by, _HOURS_KEYS)
+                if _is_known(rows, key)
             ],
-            *[_hours_table(rows, key, title) for key, title in _GROUPS[:4] if _is_known(rows, key)],
-            _points_table(points),
+            tables.points_table(waiting_beside_free(rows, free, period)),
         ),
-        findings=findings(rows, period),
+        findings=(
+            *findings(rows, period),
+            *tables.cause_findings(classes, unfair=unfair, turns=turns),
+        ),
     )
+
+
+def _decomposed(
+    frames: Mapping[str, pl.DataFrame], rows: pl.DataFrame, *, free: free_time.Free, period: Period
+) -> tuple[Decomposition, pl.DataFrame]:
+    """Return what the waits were made of, and what was said meanwhile."""
+    sized = with_workers(
+        rows,
+        conform("worker_request", frames["worker_request"]),
+        conform("allocation_history", frames["allocation_history"]),
+    )
+    said = evidence(
+        conform("condition_history", frames["condition_history"]),
+        conform("scheduling_event", frames["scheduling_event"]),
+        sized,
+    )
+    return decompose(sized, said, free=free, period=period), said
+
+
+def _groups(by: str | None, keys: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Return the one grouping that is asked for, or those of the report's own choice.
+
+    Raises:
+        UsageError: the report does not know this grouping.
+    """
+    if by is None:
+        return tuple(pair for pair in _GROUPS if pair[0] in keys)
+    if by not in BY:
+        raise UsageError(f"queue knows no grouping {by!r}", hint=f"use one of {', '.join(BY)}")
+    return (BY[by],)
+
+
+def _grouped(found: Decomposition, by: str | None) -> list[Table]:
+    """Return waits and their classes by each grouping of which anything is known."""
+    created = found.attempts.filter("is_in_period")
+    known = [
+        (key, title)
+        for key, title in _groups(by, tuple(key for key, _ in _GROUPS))
+        if _is_known(created, key)
+    ]
+    return [
+        *[_wait_table(created, key, title) for key, title in known],
+        *[
+            tables.class_shares_table(class_shares_by(found, key), key=key, title=title)
+            for key, title in known
+            if by is not None or key in tables.CLASSES_TOLD_BY
+        ],
+    ]
 
 
 def attempt_rows(frames: Mapping[str, pl.DataFrame], period: Period) -> pl.DataFrame:
@@ -131,7 +208,7 @@ def figures(rows: pl.DataFrame) -> tuple[Figure, ...]:
             title,
             value=value_of(summary, name),
             unit="s",
-            definition=f"{basis} {_NAIVE}." if basis else f"{_ESTIMATED}.",
+            definition=f"{basis} {tables.NAIVE}." if basis else f"{tables.ESTIMATED}.",
             rows=ROWS,
             coverage_ratio=known,
         )
@@ -211,27 +288,20 @@ def _hours_table(rows: pl.DataFrame, key: str, title: str) -> Table:
     )
 
 
-def _points_table(points: pl.DataFrame) -> Table:
-    columns = (
-        column("at", "At", "text"),
-        column("waiting_gpu_count", "GPUs waited for", "GPU"),
-        column("idle_gpu_count", "GPUs free", "GPU", "held by nobody and not lost"),
-    )
-    return table(
-        "waiting_and_idle", "Waiting beside free GPUs", frame=points, columns=columns, rows=ROWS
-    )
-
-
 DEFINITION = ReportDefinition(
     name="queue",
-    summary="waits with those never scheduled counted in, and GPU-hours held",
+    summary="how long work waited and why, what waits now and the nearest fix",
     inputs=(
         ROWS,
         "workload_current",
-        "node_history",
-        "device_history",
-        "device_event_history",
-        "allocation_history",
+        *free_time.INPUTS,
+        "condition_history",
+        "scheduling_event",
+        "worker_request",
+        "interruption_history",
+        "quota_use",
+        "rest",
     ),
     build=build,
+    groupings=tuple(BY),
 )

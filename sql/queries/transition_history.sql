@@ -15,6 +15,7 @@ with over_before as (
 
 select distinct
     occurred_at,
+    cluster,
     workload_uid,
     attempt,
     transition,
@@ -29,4 +30,4 @@ where
             over_before.cluster = workload_transition.cluster
             and over_before.workload_uid = workload_transition.workload_uid
     )
-order by workload_uid, attempt, occurred_at, transition, reason
+order by cluster, workload_uid, attempt, occurred_at, transition, reason

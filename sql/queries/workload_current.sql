@@ -16,11 +16,18 @@ with over_before as (
 select
     cluster,
     workload_uid,
+    kind,
+    namespace,
     name,
     tenant_id,
+    owner,
     workload_class,
+    queue,
+    priority_class,
+    priority,
     qos_class,
     cpu_milli,
+    memory_bytes,
     gpu_count,
     gpu_milli,
     gpu_models
