@@ -62,6 +62,8 @@ def column_config(column: Column, values: pl.Series, *, translate: Translate) ->
     """Return how Streamlit shows a column: bars for shares and hours, words as they are."""
     title = fmt.header(translate(f"column.{column.name}", column.title), column.unit)
     explained = column.definition or None
+    if column.unit == fmt.CURRENCY:
+        return st.column_config.TextColumn(title, help=explained, alignment="right")
     if column.unit == "text" or not values.dtype.is_numeric():
         return st.column_config.Column(title, help=explained)
     if column.unit == "ratio":

@@ -6,6 +6,7 @@ import argparse
 import os
 import shutil
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +31,36 @@ def _report_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="write to FILE instead of the terminal"
     )
+    _period_arguments(parser)
+    parser.add_argument(
+        "--by", metavar="WORD", help="group by this: cluster, model, team, user, queue, ..."
+    )
+    parser.add_argument("--cluster", metavar="NAME", help="only this cluster")
+    parser.add_argument(
+        "--currency",
+        metavar="ISO",
+        help="tell money in this currency, as EUR (default: the prices')",
+    )
+    parser.add_argument(
+        "--fits", metavar="REQUEST", help="what of this would fit now, as gpus=4,cpu=32,model=H100"
+    )
+    parser.add_argument(
+        "--table", metavar="KEY", help="only this table of the report; `figures` for the figures"
+    )
+
+
+def _period_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--period",
+        metavar="TEXT",
+        help="such as last-month, 2026-05, 'may 2026', 2026-W19, 2026-05-01/2026-06-01, last-7d",
+    )
+    parser.add_argument(
+        "--zone",
+        default="UTC",
+        metavar="IANA",
+        help="whose days and months are meant, as Asia/Shanghai (default UTC)",
+    )
     parser.add_argument(
         "--last", metavar="LENGTH", help="the last 30m, 12h, 7d or 2w before the newest row"
     )
@@ -38,9 +69,6 @@ def _report_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--until", dest="until_at", metavar="TIME", help="end (exclusive), ISO 8601 with a zone"
-    )
-    parser.add_argument(
-        "--table", metavar="KEY", help="only this table of the report; `figures` for the figures"
     )
 
 
@@ -57,19 +85,13 @@ def _run_report(args: argparse.Namespace, context: Context) -> int:
 
 
 def _loaded(definition: ReportDefinition, args: argparse.Namespace, context: Context) -> Report:
-    from analytics.reports.model import Question  # noqa: PLC0415  # loads Polars
     from dashboard.reports import load  # noqa: PLC0415  # loads Polars
     from sql.access import open_warehouse  # noqa: PLC0415  # loads DuckDB
 
+    given = {each.name: getattr(args, each.name) for each in fields(load.Asked)}
     with open_warehouse(context.settings) as warehouse:
-        period = load.chosen_period(
-            load.required_extent(warehouse),
-            last=args.last,
-            from_at=args.from_at,
-            until_at=args.until_at,
-        )
-        frames = load.frames(warehouse, definition, period)
-    return definition.build(frames, Question(period=period))
+        rows, question = load.prepared(warehouse, definition, load.Asked(**given))
+    return definition.build(rows, question)
 
 
 def _listing() -> str:

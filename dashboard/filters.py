@@ -10,7 +10,7 @@ from typing import Final
 import streamlit as st
 
 from dashboard.i18n import LANGUAGES, Translate, language_of
-from dashboard.reports.load import chosen_period
+from dashboard.reports.load import Asked, chosen_period
 from steward.period import Period
 
 ALL: Final = "all"
@@ -55,12 +55,12 @@ def period_picker(extent: Period, *, translate: Translate) -> Period:
         on_change=_keep,
         args=("last", "chosen_last"),
     )
-    return chosen_period(
-        extent,
+    asked = Asked(
         last=None if last == ALL else last,
         from_at=st.query_params.get("from"),
         until_at=st.query_params.get("until"),
     )
+    return chosen_period(extent, asked)
 
 
 def _keep(parameter: str, widget: str) -> None:

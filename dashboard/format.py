@@ -7,6 +7,7 @@ Base units come in, text goes out. A missing value is a dash, never 0; a measure
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
@@ -22,7 +23,11 @@ DASH: Final = "\u2013"
 KWH_J: Final = 3_600_000
 HUMAN_FROM_S: Final = 2 * SECONDS_PER_MINUTE
 """Durations from here on also read in minutes, hours and days."""
-SELF_SCALED_UNITS: Final = frozenset({"ratio", "text", "bytes", "J"})
+CURRENCY: Final = "currency"
+"""Money: a decimal text such as ``1234.50``, printed digit for digit; the column ``currency`` of
+its table, or its title, names the ISO 4217 code."""
+AMOUNT: Final = re.compile(r"(?P<sign>-?)(?P<whole>[0-9]+)(?P<rest>(\.[0-9]+)?( [A-Z]{3})?)")
+SELF_SCALED_UNITS: Final = frozenset({"ratio", "text", "bytes", "J", CURRENCY})
 """Units printed inside the cell, so that a column's header does not repeat them."""
 SHORT_UNITS: Final = {"GPU-hours": "GPU-h", "milli-GPU": "mGPU", "celsius": "\u00b0C"}
 """Units on cards and in table headers, where there is little room."""
@@ -103,6 +108,14 @@ def energy(energy_j: float) -> str:
     return f"{number(energy_j)} J"
 
 
+def money(amount: str) -> str:
+    """Return the decimal text with thousands separators; what is no amount stays as it is."""
+    match = AMOUNT.fullmatch(amount)
+    if match is None:
+        return amount
+    return f"{match['sign']}{int(match['whole']):,}{match['rest']}"
+
+
 def instant(at: datetime) -> str:
     """Return the instant in UTC, to the minute, or to the second where it has seconds."""
     utc = at.astimezone(UTC) if at.tzinfo else at
@@ -123,7 +136,7 @@ def cell(value: Printable, unit: str) -> str:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return _numeric(value, unit)
-    return _other(value)
+    return money(value) if unit == CURRENCY and isinstance(value, str) else _other(value)
 
 
 def cells(values: Iterable[Printable], unit: str) -> list[str]:
@@ -166,7 +179,12 @@ def brief(value: Printable, unit: str) -> str:
 
 def table_cells(table: Table) -> list[tuple[str, ...]]:
     """Return the table's rows as printed cells."""
-    columns = [cells(table.frame[column.name], column.unit) for column in table.columns]
+    columns = [
+        _priced(cells(table.frame[column.name], column.unit), table)
+        if column.unit == CURRENCY
+        else cells(table.frame[column.name], column.unit)
+        for column in table.columns
+    ]
     return list(zip(*columns, strict=True))
 
 
@@ -178,6 +196,17 @@ def header(title: str, unit: str) -> str:
     if unit.lower() in words or f"{unit.lower()}s" in words:
         return title
     return f"{title} ({SHORT_UNITS.get(unit, unit)})"
+
+
+def _priced(shown: list[str], table: Table) -> list[str]:
+    """Return cells of money with the code that the column ``currency`` of their row names."""
+    if CURRENCY not in table.frame.columns:
+        return shown
+    codes = table.frame[CURRENCY].to_list()
+    return [
+        cell if code is None or cell == DASH else f"{cell} {code}"
+        for cell, code in zip(shown, codes, strict=True)
+    ]
 
 
 def coverage(ratio: float | None) -> str:

@@ -15,6 +15,7 @@ import streamlit as st
 from analytics.reports.catalogue import REPORTS
 from analytics.reports.model import Question, Report
 from dashboard.reports import load
+from dashboard.reports.extent import data_extent
 from sql.access import open_warehouse
 from steward.period import Period
 from steward.settings import Settings
@@ -60,7 +61,7 @@ def source() -> Source:
 def _extent(place: str, *, _settings: Settings) -> tuple[datetime, datetime] | None:
     del place  # part of the cache's key only
     with open_warehouse(_settings) as warehouse:
-        extent = load.data_extent(warehouse)
+        extent = data_extent(warehouse)
     return None if extent is None else (extent.from_at, extent.until_at)
 
 
@@ -74,7 +75,7 @@ def _report(
     _settings: Settings,
 ) -> Report:
     del place, watermark_at  # part of the cache's key only
-    definition, period = REPORTS[name], Period(*ends)
+    definition, question = REPORTS[name], Question(period=Period(*ends))
     with open_warehouse(_settings) as warehouse:
-        frames = load.frames(warehouse, definition, period)
-    return definition.build(frames, Question(period=period))
+        frames = load.frames(warehouse, definition, question)
+    return definition.build(frames, question)

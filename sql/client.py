@@ -20,7 +20,7 @@ from steward.errors import (
     WarehouseError,
 )
 from steward.ids import BatchId
-from steward.ports import AppendReceipt, ArrowTable, Parameter
+from steward.ports import AppendReceipt, ArrowTable, Parameter, StateValue
 
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_TIMEOUT_S: Final = 300.0
@@ -99,7 +99,7 @@ class RemoteWarehouse:
         """Return the newest rows of a state table, newest first."""
         return list(self._fields(self._ask("GET", f"/v1/state/{table}"), "rows")["rows"])
 
-    def state_insert(self, table: str, row: Mapping[str, object]) -> dict[str, object]:
+    def state_insert(self, table: str, row: Mapping[str, StateValue]) -> dict[str, object]:
         """Insert one row into a state table and return it as stored."""
         answer = self._ask("POST", f"/v1/state/{table}", content=json.dumps(row).encode())
         return dict(self._fields(answer, "row")["row"])

@@ -6,9 +6,11 @@ after the start, in a thread of its own; whoever needs it before opens it and wa
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -68,6 +70,14 @@ class StateDoor:
         """Open before anyone asks; whoever asks is told why it failed."""
         with suppress(StewardError):
             self.get()
+
+
+@cache
+def shipped_tables() -> frozenset[str]:
+    """Return the names of the state tables that this version creates."""
+    created = re.compile(r"^create table (\w+)", re.MULTILINE)
+    scripts = (migration.text for migration in shipped_migrations("state"))
+    return frozenset(name for script in scripts for name in created.findall(script))
 
 
 def refuse_newer(path: Path) -> None:

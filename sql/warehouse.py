@@ -14,10 +14,11 @@ from sql.engine import WAREHOUSE_FILE, Engine, failure, open_engine
 from sql.limits import Limits
 from sql.rows import arrow_table, fit
 from sql.sandbox import cap_rows, refuse_unsafe, run_select
+from sql.statedoor import STATE_FILE, StateDoor, shipped_tables
 from sql.tables import TableShape, read_shapes, shape_of
 from steward.errors import InputError
 from steward.ids import BatchId
-from steward.ports import AppendReceipt, ArrowTable, Parameter
+from steward.ports import AppendReceipt, ArrowTable, Parameter, StateValue
 
 
 def open_embedded(data_dir: Path, *, limits: Limits | None = None) -> EmbeddedWarehouse:
@@ -42,6 +43,7 @@ class EmbeddedWarehouse:
         self.engine: Engine = open_engine(data_dir, limits=limits)
         self._batches = BatchIndex(self.engine.writing_cursor)
         self.shapes: Mapping[str, TableShape] = read_shapes(self.engine.writing_cursor)
+        self._state: StateDoor | None = None
 
     def query(self, name: str, parameters: Mapping[str, Parameter] | None = None) -> pa.Table:
         """Return the rows of a named query."""
@@ -118,6 +120,22 @@ class EmbeddedWarehouse:
         self.engine = open_engine(self._data_dir, limits=self.limits)
         self._batches = BatchIndex(self.engine.writing_cursor)
 
+    def state_rows(self, table: str) -> list[dict[str, object]]:
+        """Return the newest rows of a state table beside the warehouse, newest first."""
+        if table in shipped_tables() and not (self._data_dir / STATE_FILE).exists():
+            return []  # opening the state loads SQLAlchemy, which most reports can do without
+        return [dict(row) for row in self._state_door().get().rows(table)]
+
+    def state_insert(self, table: str, row: Mapping[str, StateValue]) -> dict[str, object]:
+        """Insert one row into a state table and return it as stored."""
+        return dict(self._state_door().get().insert(table, row))
+
+    def _state_door(self) -> StateDoor:
+        """Return the state beside the warehouse, which most uses never need."""
+        if self._state is None:
+            self._state = StateDoor(self._data_dir)
+        return self._state
+
     def ping(self) -> None:
         """Ask the smallest question there is."""
         run_select(
@@ -125,7 +143,9 @@ class EmbeddedWarehouse:
         )
 
     def close(self) -> None:
-        """Close the file and let go of the directory."""
+        """Close the files and let go of the directory."""
+        if self._state is not None:
+            self._state.close()
         self.engine.close()
 
 

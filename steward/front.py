@@ -11,7 +11,8 @@ from steward.version import __version__
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "See": ("demo", "report", "dashboard"),
     "Ask": ("sql",),
-    "Run": ("up", "collect", "agent", "warehouse", "import"),
+    "Pay": ("price", "budget", "close", "focus"),
+    "Run": ("up", "collect", "agent", "warehouse", "ledger", "import"),
     "Administer": ("db", "settings", "completion"),
 }
 OTHERS = "More"
@@ -27,7 +28,7 @@ Examples:
   steward demo                                    a simulated fleet, its health and the screens
   steward up --scrape http://node1:9400/metrics   collect, keep and show a real one
   steward report utilization --last 7d            who used what, in this terminal
-  steward report queue --format csv --output queue.csv
+  steward report cost --by team --period last-month --zone Asia/Shanghai
 
 Failures print an error and a hint; exit codes are listed in docs/cli.md
 (0 done, 2 usage, 3 settings, 4 input, 5 source, 6-9 warehouse, 10 query, 130 interrupted).

@@ -6,7 +6,7 @@ other's frame library.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +16,8 @@ from steward.ids import BatchId
 
 Parameter = str | int | float | bool | datetime | None
 """A value bound to ``$name`` in a query: never text pasted into SQL."""
+StateValue = str | int | float | None
+"""A value in a row of a state table: instants are ISO 8601 texts, money whole millionths."""
 
 
 class ArrowTable(Protocol):
@@ -73,6 +75,23 @@ class Writer(Protocol):
             WarehouseError: the warehouse cannot serve (disk full, unreachable); safe to repeat.
         """
         ...
+
+
+class StateReader(Protocol):
+    """Lists rows of the small state beside the warehouse: prices, policies, approvals."""
+
+    def state_rows(self, table: str) -> Sequence[Mapping[str, object]]:
+        """Return the newest rows of a state table, newest first.
+
+        Raises:
+            QueryError: there is no such table.
+            WarehouseError: the state cannot be read.
+        """
+        ...
+
+
+class Source(Reader, StateReader, Protocol):
+    """What a report may ask: named queries and state tables."""
 
 
 class Warehouse(Reader, Writer, Protocol):

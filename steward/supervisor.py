@@ -82,6 +82,8 @@ def _build(group: ChildGroup, folder: Path, card: DemoCard, *, is_fresh: bool) -
     note(f"building a simulated fleet of {card.day_count} days in {folder}")
     days, seed = str(card.day_count), str(card.seed)
     code = group.run("import", [*STEWARD, "import", "simulated", "--days", days, "--seed", seed])
+    code = code or group.run("ledger", [*STEWARD, "ledger", "build", "--quiet"])
+    code = code or group.run("price", [*STEWARD, "price", "import", "--example"])
     if code == 0:
         demo_folder.write_card(folder, card)
     return code
@@ -223,12 +225,35 @@ def serve(
         environ = client_environ(settings, address, is_writer=True)
         group.start("collect", [*STEWARD, "collect", *flags], environ=environ)
         say(f"collect    every {settings.collect.interval_s:g} s")
+        follow_ledger(group, settings, address)
     if ports.dashboard is not None:
         ended = _serve_dashboard(group, settings, ports.dashboard, warehouse=address)
     if ended is None:
         say("press Ctrl-C to stop")
         ended = group.watch()
     return _tell_ended(ended)
+
+
+def follow_ledger(group: ChildGroup, settings: Settings, address: str) -> None:
+    """Let the ledger be built as hours close, where a token that may read and append is known."""
+    environ = builder_environ(settings, address)
+    if environ is None:
+        note("no ledger is built: reports are slower; set warehouse.admin_tokens")
+        return
+    group.start("ledger", [*STEWARD, "ledger", "build", "--follow"], environ=environ)
+
+
+def builder_environ(settings: Settings, address: str) -> Mapping[str, str] | None:
+    """Return where the warehouse is, and a token that may both read and append; None: none may."""
+    tokens = settings.warehouse
+    told = {"STEWARD_WAREHOUSE_URL": address}
+    if not (tokens.writer_tokens or tokens.reader_tokens or tokens.admin_tokens):
+        return told
+    both = (
+        *tokens.admin_tokens,
+        *(each for each in tokens.writer_tokens if each in tokens.reader_tokens),
+    )
+    return {**told, "STEWARD_WAREHOUSE_TOKEN": both[0]} if both else None
 
 
 def _serve_dashboard(

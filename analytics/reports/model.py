@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 import polars as pl
 
+from steward.errors import UsageError
 from steward.period import Period
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +73,30 @@ class Report:
     tables: tuple[Table, ...]
     findings: tuple[str, ...] = ()
     """Sentences that need a person's attention, most important first."""
+
+    def table(self, key: str) -> pl.DataFrame:
+        """Return the rows of the table of this key, for further computation.
+
+        Raises:
+            UsageError: the report has no such table; those it has are named.
+        """
+        frames = {each.key: each.frame for each in self.tables}
+        return _named(frames, key, what=f"report {self.name!r} has no table")
+
+    def figure(self, key: str) -> Figure:
+        """Return the figure of this key.
+
+        Raises:
+            UsageError: the report has no such figure; those it has are named.
+        """
+        figures = {each.key: each for each in self.figures}
+        return _named(figures, key, what=f"report {self.name!r} has no figure")
+
+
+def _named(known: Mapping[str, Found], key: str, *, what: str) -> Found:
+    if key not in known:
+        raise UsageError(f"{what} {key!r}", hint=f"it has {', '.join(known) or 'none'}")
+    return known[key]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,129 +1,193 @@
-"""From stored rows to a report's frames: the period people ask for, and the named queries."""
+"""From stored rows to a report: the period people ask for, and the rows that the report needs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Final
 
 import polars as pl
 
-from analytics.reports.model import ReportDefinition
-from steward.errors import InputError, UsageError
+from analytics.inputs import COMPOSED, SCHEMAS, STATE
+from analytics.reports.model import Question, ReportDefinition
+from dashboard.reports.arrow import frame, state_frame
+from dashboard.reports.cluster import DEVICE_KEY, of_cluster, refuse_unknown
+from dashboard.reports.extent import required_extent
+from dashboard.reports.ledger_compose import compose, spans
+from dashboard.reports.ledger_readings import Bookkeeper, ends
+from steward.calendar_period import length, period_from, zone_of
+from steward.errors import UsageError
 from steward.period import Period, instant_from
-from steward.ports import ArrowTable, Parameter, Reader
+from steward.ports import Reader, Source
 
-LAST_UNITS: Final = {
-    "m": timedelta(minutes=1),
-    "h": timedelta(hours=1),
-    "d": timedelta(days=1),
-    "w": timedelta(weeks=1),
-}
-TICK: Final = timedelta(microseconds=1)
-"""The resolution of stored instants: the newest row lies inside a period that ends a tick later."""
+__all__ = ["Asked", "chosen_period", "frames", "prepared", "question", "required_extent"]
+
+DEVICES: Final = "device_history"
 
 
-def frames(reader: Reader, definition: ReportDefinition, period: Period) -> dict[str, pl.DataFrame]:
-    """Return the rows that the report needs, by query name.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a person asks of a report, in words; None leaves a choice open."""
+
+    period: str | None = None
+    """Such as ``last-month``, ``2026-05``, ``may``; instead of the next three."""
+    last: str | None = None
+    """A length such as ``7d``, counted back from the end."""
+    from_at: str | None = None
+    """ISO 8601 with a zone, inclusive."""
+    until_at: str | None = None
+    """ISO 8601 with a zone, exclusive; by default just past the newest row."""
+    by: str | None = None
+    cluster: str | None = None
+    zone: str = "UTC"
+    currency: str | None = None
+    fits: str | None = None
+
+
+def prepared(
+    reader: Source, definition: ReportDefinition, asked: Asked
+) -> tuple[dict[str, pl.DataFrame], Question]:
+    """Return what ``definition.build`` takes: the rows, and the question.
 
     Build the report once the reader is closed: an embedded warehouse holds memory while it is open.
 
     Raises:
+        UsageError: words that mean nothing, contradict each other or do not fit the report.
+        InputError: the warehouse holds no rows yet.
+        WarehouseError: the warehouse cannot serve.
+    """
+    told = question(required_extent(reader), definition, asked)
+    return frames(reader, definition, told, cluster=asked.cluster), told
+
+
+def question(extent: Period, definition: ReportDefinition, asked: Asked) -> Question:
+    """Return the question that the words ask.
+
+    Args:
+        extent: the period that all stored rows lie in.
+        definition: the report.
+        asked: the words.
+
+    Raises:
+        UsageError: words that mean nothing, contradict each other or do not fit the report.
+    """
+    zone_of(asked.zone)
+    _refuse_grouping(definition, asked.by)
+    return Question(
+        period=chosen_period(extent, asked),
+        by=asked.by,
+        time_zone=asked.zone,
+        currency=_currency(asked.currency),
+        fits=asked.fits,
+    )
+
+
+def frames(
+    reader: Source, definition: ReportDefinition, told: Question, *, cluster: str | None = None
+) -> dict[str, pl.DataFrame]:
+    """Return the rows that the report needs, by input.
+
+    Args:
+        reader: the warehouse.
+        definition: the report.
+        told: what it is asked.
+        cluster: keep the rows of this one only; None keeps all.
+
+    Raises:
+        UsageError: there is no such cluster.
         QueryError: a named query is missing or does not fit.
         WarehouseError: the warehouse cannot serve.
     """
-    parameters: Mapping[str, Parameter] = {
-        "from_at": period.from_at,
-        "until_at": period.until_at,
+    if cluster is not None:
+        refuse_unknown(reader, cluster)
+    rows = _rows(reader, definition, told.period)
+    if cluster is not None:
+        rows = _narrowed(reader, rows, period=told.period, cluster=cluster)
+    wanted = [name for name in definition.inputs if name in COMPOSED]
+    if wanted:
+        states = {name: each for name, each in rows.items() if name.startswith(STATE)}
+        divided = spans(told.period, definition.cuts(states, told))
+        keeper = Bookkeeper(source=reader, cluster=cluster)
+        rows |= compose(reader, wanted, divided=divided, keep=keeper.keep, cluster=cluster)
+    return {name: rows[name] for name in definition.inputs}
+
+
+def _rows(reader: Source, definition: ReportDefinition, period: Period) -> dict[str, pl.DataFrame]:
+    """Return the inputs that come as they are stored."""
+    return {
+        name: state_frame(reader.state_rows(name.removeprefix(STATE)), SCHEMAS[name])
+        if name.startswith(STATE)
+        else frame(reader.query(name, ends(period)))
+        for name in definition.inputs
+        if name not in COMPOSED
     }
-    return {name: frame(reader.query(name, parameters)) for name in definition.inputs}
 
 
-def data_extent(reader: Reader) -> Period | None:
-    """Return the period that all stored rows lie in, or None where there are none."""
-    row = frame(reader.query("data_extent")).row(0, named=True)
-    first_at, last_at = row["first_at"], row["last_at"]
-    if first_at is None or last_at is None:
-        return None
-    return Period(first_at, last_at + TICK)
+def _narrowed(
+    reader: Reader, rows: Mapping[str, pl.DataFrame], *, period: Period, cluster: str
+) -> dict[str, pl.DataFrame]:
+    """Return the rows of one cluster; readings need its devices, whether or not the report does."""
+    needs_devices = any(DEVICE_KEY in each.columns for each in rows.values())
+    if not needs_devices or DEVICES in rows:
+        return of_cluster(rows, cluster)
+    devices = {DEVICES: frame(reader.query(DEVICES, ends(period)))}
+    return of_cluster({**rows, **devices}, cluster)
 
 
-def required_extent(reader: Reader) -> Period:
-    """Return the period that all stored rows lie in.
-
-    Raises:
-        InputError: the warehouse holds no rows yet.
-    """
-    extent = data_extent(reader)
-    if extent is None:
-        raise InputError(
-            "the warehouse holds no rows yet",
-            hint="bring some in: `steward import simulated`, `steward import openb ...` "
-            "or `steward collect --scrape URL`",
-        )
-    return extent
-
-
-def chosen_period(
-    extent: Period,
-    *,
-    last: str | None = None,
-    from_at: str | None = None,
-    until_at: str | None = None,
-) -> Period:
+def chosen_period(extent: Period, asked: Asked) -> Period:
     """Return the period asked for; what was left open is filled from the stored rows' extent.
 
     Args:
         extent: the period that all stored rows lie in.
-        last: a length such as ``7d``, counted back from the end.
-        from_at: ISO 8601 with a zone, inclusive.
-        until_at: ISO 8601 with a zone, exclusive; by default just past the newest row.
+        asked: the words; lengths and relative words count back from the extent's end.
 
     Raises:
         UsageError: the words are not a period, or contradict each other.
     """
-    if last is not None and from_at is not None:
+    _refuse_contradiction(asked)
+    if asked.period is not None:
+        return period_from(asked.period, zone=asked.zone, until_at=extent.until_at)
+    end = extent.until_at
+    if asked.until_at is not None:
+        end = instant_from(asked.until_at, option="--until")
+    if asked.last is not None:
+        return Period.before(end, length(asked.last))
+    if asked.from_at is None:
+        return Period(extent.from_at, end)
+    return Period(instant_from(asked.from_at, option="--from"), end)
+
+
+def _refuse_contradiction(asked: Asked) -> None:
+    given = {"--last": asked.last, "--from": asked.from_at, "--until": asked.until_at}
+    others = [flag for flag, value in given.items() if value is not None]
+    if asked.period is not None and others:
+        raise UsageError(
+            f"--period and {' and '.join(others)} both say which period is meant",
+            hint="give --period alone, or leave it out",
+        )
+    if asked.last is not None and asked.from_at is not None:
         raise UsageError(
             "--last and --from both say where the period starts", hint="give one of the two"
         )
-    end = extent.until_at if until_at is None else instant_from(until_at, option="--until")
-    if last is not None:
-        return Period.before(end, length(last))
-    start = extent.from_at if from_at is None else instant_from(from_at, option="--from")
-    return Period(start, end)
 
 
-def length(text: str) -> timedelta:
-    """Return the length that ``7d``, ``12h``, ``30m`` or ``2w`` names.
+def _refuse_grouping(definition: ReportDefinition, by: str | None) -> None:
+    if by is None or by in definition.groupings:
+        return
+    known = ", ".join(definition.groupings)
+    raise UsageError(
+        f"report {definition.name!r} has no grouping by {by!r}",
+        hint=f"it groups by {known}" if known else "it takes no --by; leave it out",
+    )
 
-    Raises:
-        UsageError: the text names none.
-    """
-    match = re.fullmatch(r"([0-9]{1,6})([mhdw])", text.strip())
-    if match is None or int(match[1]) == 0:
+
+def _currency(text: str | None) -> str | None:
+    if text is None:
+        return None
+    code = text.strip().upper()
+    if not re.fullmatch(r"[A-Z]{3}", code):
         raise UsageError(
-            f"--last {text!r} is not a length of time",
-            hint="use a number with m, h, d or w, for example --last 7d",
+            f"--currency {text!r} is no ISO 4217 code", hint="for example --currency EUR"
         )
-    return int(match[1]) * LAST_UNITS[match[2]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Stream:
-    """An Arrow table seen as no more than a stream of chunks.
-
-    Polars joins the chunks of tables whose library it knows in one copy, which doubles memory.
-    """
-
-    table: ArrowTable
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return the table's own stream."""
-        return self.table.__arrow_c_stream__(requested_schema)
-
-
-def frame(table: ArrowTable) -> pl.DataFrame:
-    """Return an Arrow table as a Polars frame, chunk by chunk, without one joint copy."""
-    return pl.DataFrame(_Stream(table))
+    return code

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import Final
 
 from analytics.reports.model import Report
@@ -18,6 +19,8 @@ from dashboard.reports.sections import Section, section, sections
 
 BYTE_ORDER_MARK: Final = "\ufeff"
 """Without it, Excel and WPS read the file in the machine's legacy encoding."""
+PLAIN_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+"""An amount of money: exact as text, and no formula even where it is negative."""
 FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 """First characters that make a spreadsheet run a text as a formula."""
 
@@ -47,7 +50,8 @@ def render(report: Report, *, table_key: str | None = None) -> str:
 def safe(value: Printable) -> object:
     """Return the value as a cell that no spreadsheet runs: risky texts start with an apostrophe."""
     shown = plain(value)
-    if isinstance(shown, str) and shown.startswith(FORMULA_STARTS):
+    is_risky = isinstance(shown, str) and shown.startswith(FORMULA_STARTS)
+    if is_risky and not PLAIN_NUMBER.fullmatch(str(shown)):
         return f"'{shown}"
     return shown
 

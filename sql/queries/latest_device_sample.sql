@@ -3,6 +3,7 @@
 -- parameters $from_at timestamptz inclusive, $until_at timestamptz exclusive
 select
     sampled_at,
+    cluster,
     node,
     device_uuid,
     instance_id,
@@ -26,4 +27,4 @@ qualify
         partition by cluster, device_uuid, instance_id
         order by sampled_at desc, source asc
     ) = 1
-order by node, device_uuid, instance_id nulls first
+order by cluster, node, device_uuid, instance_id nulls first

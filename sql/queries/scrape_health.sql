@@ -2,6 +2,7 @@
 -- grain      one row per cluster and target
 -- parameters $from_at timestamptz inclusive, $until_at timestamptz exclusive
 select
+    cluster,
     target,
     count(*) as scrape_count,
     count(*) filter (where not is_ok) as failed_count,

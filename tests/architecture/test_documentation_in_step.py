@@ -79,6 +79,6 @@ def test_settings_schema_is_json() -> None:
     assert json.loads(page("settings.schema.json"))["type"] == "object"
 
 
-@pytest.mark.parametrize("number", range(1, 10))
+@pytest.mark.parametrize("number", range(1, 12))
 def test_decisions_are_numbered_without_gaps(number: int) -> None:
     assert len(list((DOCS / "adr").glob(f"{number:04d}-*.md"))) == 1

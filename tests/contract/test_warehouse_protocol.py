@@ -225,3 +225,35 @@ def test_a_row_limit_cuts_and_says_so(
 def test_too_many_rows_without_a_limit_are_refused(warehouse: Warehouse) -> None:
     with pytest.raises(QueryError, match="more than 1000000 rows"):
         warehouse.sql("select * from range(1000001)")
+
+
+PRICE: dict[str, str | int | float | None] = {
+    "gpu_model": "H100",
+    "amount_micros_per_gpu_hour": 0,
+    "currency": "USD",
+    "valid_from_at": "2026-05-01T00:00:00Z",
+    "source": "test",
+    "approver": "ann",
+}
+
+
+def test_state_rows_come_newest_first_as_they_were_stored(warehouse: Warehouse) -> None:
+    before = warehouse.state_rows("price")
+    first = warehouse.state_insert("price", PRICE)
+    second = warehouse.state_insert("price", {**PRICE, "amount_micros_per_gpu_hour": 2_500_000})
+    assert list(warehouse.state_rows("price")) == [second, first, *before]
+    assert (first["amount_micros_per_gpu_hour"], first["tenant_id"]) == (0, None)
+
+
+def test_a_state_table_without_rows_is_empty(warehouse: Warehouse) -> None:
+    assert list(warehouse.state_rows("budget")) == []
+
+
+def test_an_unknown_state_table_is_refused(warehouse: Warehouse) -> None:
+    with pytest.raises(QueryError, match="no state table 'prices'"):
+        warehouse.state_rows("prices")
+
+
+def test_a_state_row_that_breaks_a_rule_is_refused(warehouse: Warehouse) -> None:
+    with pytest.raises(InputError):
+        warehouse.state_insert("price", {**PRICE, "amount_micros_per_gpu_hour": -1})

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from analytics.inputs import queries
 from sql.assets import sql_files
 from sql.catalogue import named_queries
 from sql.quality import checks, purpose_of, violations
@@ -21,13 +22,24 @@ UNITS = (
     "_ratio", "_bytes", "_w", "_j", "_wh", "_s", "_hz", "_celsius", "_count", "_bits", "_gpu_hours",
     "_milli", "_per_s", "_number",
 )  # fmt: skip
-IDENTITIES = {"device_key", "instance_id", "device_index", "replica", "attempt", "code", "priority"}
+IDENTITIES = {
+    "device_key",
+    "instance_id",
+    "device_index",
+    "replica",
+    "attempt",
+    "code",
+    "priority",
+    "tier",
+}
 PARAMETERS: dict[str, Parameter] = {
     "from_at": NOON,
     "until_at": NOON + timedelta(days=1),
     "cluster": "c",
     "source": "s",
     "batch_id": "b",
+    "grain": "hour",
+    "pieces": "/".join(at.isoformat() for at in (NOON, NOON, NOON, NOON)),
 }
 
 
@@ -54,6 +66,16 @@ def test_a_named_query_runs_on_an_empty_warehouse(warehouse: EmbeddedWarehouse, 
     assert query.grain
     assert without_unit(rows.schema) == []
     assert "order by" in query.text
+
+
+@pytest.mark.parametrize("name", queries())
+def test_an_input_of_reports_can_be_narrowed_to_a_cluster(
+    warehouse: EmbeddedWarehouse, name: str
+) -> None:
+    query = named_queries()[name]
+    assert set(query.parameters) <= {"from_at", "until_at"}
+    columns = warehouse.query(name, {each: PARAMETERS[each] for each in query.parameters}).schema
+    assert {"cluster", "device_key"} & set(columns.names)
 
 
 @pytest.mark.parametrize("view", [file.name for file in sql_files("views")])

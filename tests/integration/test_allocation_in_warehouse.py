@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 from analytics.reports import utilization
-from analytics.reports.measured import DEVICE_TIME_INPUTS
+from analytics.reports.model import Question
 from collector.tables import rows_table
+from dashboard.reports.load import frames
 from sql.warehouse import EmbeddedWarehouse, open_embedded
 from steward.ids import new_batch_id
 from steward.period import Period
@@ -107,20 +108,21 @@ def test_readings_join_intervals_by_overlap_and_are_not_doubled(
 
 
 def test_the_report_says_where_the_hour_went(warehouse: EmbeddedWarehouse) -> None:
-    bounds = {"from_at": HOUR.from_at, "until_at": HOUR.until_at}
-    frames = {name: pl.DataFrame(warehouse.query(name, bounds)) for name in DEVICE_TIME_INPUTS}
-    report = utilization.build(frames, HOUR)
+    asked = Question(period=HOUR)
+    rows = frames(warehouse, utilization.DEFINITION, asked)
+    report = utilization.build(rows, asked)
     leaves = next(each.frame for each in report.tables if each.key == "leaves")
     hours = dict(leaves.select("leaf", "gpu_hours").filter(pl.col("gpu_hours") > 0).rows())
     assert hours == pytest.approx(
         {
-            "effective": 2400 / 3600 * 0.5,
-            "ineffective": 2400 / 3600 * 0.5,
-            "unattributed_busy": 300 / 3600,
-            "unallocated": 900 / 3600,
+            "used": 2700 / 3600 * 0.5,
+            "allocated_idle": 2700 / 3600 * 0.5,
+            "free_idle": 900 / 3600,
         }
     )
     tenants = next(each.frame for each in report.tables if each.key == "by_tenant")
-    assert dict(tenants.select("tenant_id", "wall_gpu_hours").rows()) == pytest.approx(
-        {"vision": (1500 + 450) / 3600, "speech": 450 / 3600}
+    assert dict(tenants.select("tenant_id", "held_gpu_hours").rows()) == pytest.approx(
+        {"vision": (1500 + 450) / 3600, "speech": 450 / 3600, None: 300 / 3600}
     )
+    nobody = next(each for each in report.figures if each.key == "unattributed_gpu_hours")
+    assert nobody.value == pytest.approx(300 / 3600)

@@ -53,8 +53,8 @@ def test_overview_of_a_full_day(monkeypatch: pytest.MonkeyPatch, full: Path) -> 
     assert not app.exception
     assert metrics(app) == {
         "Capacity": "96.0 GPU-h",
-        "Apparent utilisation": "23.7 %",
-        "Effective utilisation": "14.8 %",
+        "Apparent utilisation": "47.5 %",
+        "Effective utilisation": "29.6 %",
         "Held idle": "24 GPU-h",
         "Queue wait p90": "13 min 36 s",
         "Fragmented of idle": "0 %",

@@ -67,6 +67,8 @@ def _devices(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _workloads(rows: pl.DataFrame) -> pl.DataFrame:
     named = {"gpu_spec": "gpu_models", "qos": "qos_class"}
+    untold = ("kind", "namespace", "tenant_id", "owner", "workload_class", "queue",
+              "priority_class", "priority", "memory_bytes")  # fmt: skip
     known = rows.with_columns(
         pl.lit(None).alias(name) for name in named if name not in rows.columns
     )
@@ -74,13 +76,12 @@ def _workloads(rows: pl.DataFrame) -> pl.DataFrame:
         pl.lit("openb").alias("cluster"),
         pl.col("name").alias("workload_uid"),
         "name",
-        pl.lit(None).alias("tenant_id"),
-        pl.lit(None).alias("workload_class"),
         "qos_class",
         "cpu_milli",
         pl.col("num_gpu").alias("gpu_count"),
         "gpu_milli",
         "gpu_models",
+        *[pl.lit(None).alias(name) for name in untold],
     )
     return conform("workload_current", frame)
 
@@ -96,6 +97,7 @@ def _transitions(rows: pl.DataFrame) -> pl.DataFrame:
     parts = [
         rows.filter(pl.col(column).is_not_null()).select(
             occurred_at=pl.lit(STARTS_AT) + pl.duration(seconds=pl.col(column)),
+            cluster=pl.lit("openb"),
             workload_uid="name",
             attempt=pl.lit(1),
             transition=pl.lit(transition),
@@ -109,6 +111,7 @@ def _transitions(rows: pl.DataFrame) -> pl.DataFrame:
 def _one_transition() -> pl.DataFrame:
     row = {
         "occurred_at": [STARTS_AT],
+        "cluster": ["openb"],
         "workload_uid": ["none"],
         "attempt": [1],
         "transition": ["created"],

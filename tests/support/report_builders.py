@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
-from analytics.reports.model import Column, Figure, Report, ReportDefinition, Table
+from analytics.reports.model import Column, Figure, Question, Report, ReportDefinition, Table
 from steward.errors import QueryError
 from steward.period import Period
 from steward.ports import ArrowTable, Parameter
@@ -81,6 +81,17 @@ def tenants() -> pl.DataFrame:
     )
 
 
+def money_table() -> Table:
+    """Return a table with an amount of money and an unknown one."""
+    return table(
+        frame=pl.DataFrame({"team": ["a", "b"], "cost": ["1234567.10", None]}),
+        columns=(
+            Column(name="team", title="Team", unit="text"),
+            Column(name="cost", title="Cost (EUR)", unit="currency"),
+        ),
+    )
+
+
 def report(
     name: str = "utilization",
     *,
@@ -102,12 +113,12 @@ def report(
 def definition(name: str = "utilization", *inputs: str) -> ReportDefinition:
     """Return a definition whose report has one row-count figure per input."""
 
-    def build(frames: Mapping[str, pl.DataFrame], period: Period) -> Report:
+    def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
         counts = tuple(
             figure(f"{key}_count", value=frame.height, unit="count", coverage_ratio=None)
             for key, frame in sorted(frames.items())
         )
-        return Report(name=name, title=name, period=period, figures=counts, tables=())
+        return Report(name=name, title=name, period=question.period, figures=counts, tables=())
 
     return ReportDefinition(name=name, summary=f"About {name}", inputs=inputs, build=build)
 
@@ -117,6 +128,7 @@ class FrameReader:
     """Answers named queries from frames, and remembers what it was asked with."""
 
     frames: Mapping[str, pl.DataFrame]
+    states: Mapping[str, Sequence[Mapping[str, object]]] = field(default_factory=dict)
     asked: list[tuple[str, Mapping[str, Parameter]]] = field(default_factory=list)
 
     def query(self, name: str, parameters: Mapping[str, Parameter] | None = None) -> ArrowTable:
@@ -125,6 +137,10 @@ class FrameReader:
         if name not in self.frames:
             raise QueryError(f"no query {name!r}", hint="name one that exists")
         return self.frames[name]
+
+    def state_rows(self, table: str) -> Sequence[Mapping[str, object]]:
+        """Return the state rows of this name."""
+        return self.states[table]
 
     def sql(self, statement: str, *, row_limit: int | None = None) -> ArrowTable:
         """Refuse: reports ask named queries only."""

@@ -21,8 +21,11 @@ BUSY = {"gpu-0": (0.95, 0.80, 0.55, 0.40), "gpu-1": (0.0, 0.0, 0.0, 0.0)}
 """By device: busy, SM active, tensor active, DRAM active; others are free and at rest."""
 
 
-def store_fleet(writer: Writer, *, has_unknown: bool = False) -> None:
-    """Append the fleet; with ``has_unknown`` half of the readings lack what tells them apart."""
+def store_fleet(writer: Writer, *, has_unknown: bool = False, cluster: str = "default") -> None:
+    """Append the fleet; with ``has_unknown`` half of the readings lack what tells them apart.
+
+    In another cluster than the default one everything has the cluster's name before its own.
+    """
     tables = {
         "node": _nodes(),
         "device": _devices(),
@@ -32,7 +35,17 @@ def store_fleet(writer: Writer, *, has_unknown: bool = False) -> None:
         "workload_transition": _transitions(),
     }
     for name, rows in tables.items():
-        writer.append(name, rows, batch_id=BatchId(f"fleet-{name}"))
+        writer.append(name, _of(rows, cluster), batch_id=BatchId(f"fleet-{cluster}-{name}"))
+
+
+def _of(rows: pl.DataFrame, cluster: str) -> pl.DataFrame:
+    if cluster == "default":
+        return rows
+    named = {"node", "device_uuid", "workload_uid", "name"} & set(rows.columns)
+    return rows.with_columns(
+        pl.lit(cluster).alias("cluster"),
+        *(pl.format("{}-{}", pl.lit(cluster), pl.col(name)).alias(name) for name in named),
+    )
 
 
 def _nodes() -> pl.DataFrame:

@@ -1,6 +1,6 @@
--- purpose  the ledger of device-time by hour and by day, and long rests, made from what was observed
--- law      append only; a build counts once its rows in ledger_build are there; of several builds of
---          one hour or day the newest counts; ticks are whole: the nine leaves add up to wall_ticks
+-- purpose  the ledger of device-time by hour and by day, and long rests, made from observations
+-- law      append only; a build counts once its rows in ledger_build are there; of several builds
+--          of one hour or day the newest counts; ticks are whole: leaves add up to wall_ticks
 
 create table ledger_hour (
     build_id varchar not null,

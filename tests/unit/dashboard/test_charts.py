@@ -25,7 +25,7 @@ def leaves(**hours: float) -> pl.DataFrame:
 
 
 def test_segments_lie_end_to_end_from_nothing_to_all() -> None:
-    spec = charts.where_hours_went(leaves(effective=50.0, idle=30.0, unallocated=20.0)).to_dict()
+    spec = charts.where_hours_went(leaves(used=50.0, allocated_idle=30.0, free_idle=20.0)).to_dict()
     segments = next(iter(spec["datasets"].values())) if "datasets" in spec else None
     values = segments or spec["data"]["values"]
     ends = [(row["start_ratio"], row["end_ratio"]) for row in values]
@@ -45,17 +45,17 @@ def test_segments_lie_end_to_end_from_nothing_to_all() -> None:
     ],
 )
 def test_narrow_segments_carry_no_label(part: float, label: str) -> None:
-    spec = charts.where_hours_went(leaves(idle=part, unallocated=100 - part)).to_dict()
+    spec = charts.where_hours_went(leaves(down=part, free_idle=100 - part)).to_dict()
     values = next(iter(spec["datasets"].values())) if "datasets" in spec else spec["data"]["values"]
     assert values[0]["label"] == label
 
 
 def test_a_leaf_keeps_its_colour_whatever_stands_beside_it() -> None:
-    alone = charts.where_hours_went(leaves(idle=1.0)).to_dict()
-    among = charts.where_hours_went(leaves(effective=1.0, idle=1.0)).to_dict()
+    alone = charts.where_hours_went(leaves(down=1.0)).to_dict()
+    among = charts.where_hours_went(leaves(used=1.0, down=1.0)).to_dict()
     scales = [spec["layer"][0]["encoding"]["color"]["scale"] for spec in (alone, among)]
-    colours = [dict(zip(one["domain"], one["range"], strict=True))["IDLE"] for one in scales]
-    assert colours == [charts.LEAF_COLORS["idle"]] * 2
+    colours = [dict(zip(one["domain"], one["range"], strict=True))["DOWN"] for one in scales]
+    assert colours == [charts.LEAF_COLORS["down"]] * 2
 
 
 def test_every_leaf_has_a_colour_of_its_own_and_a_name() -> None:
@@ -64,7 +64,7 @@ def test_every_leaf_has_a_colour_of_its_own_and_a_name() -> None:
 
 
 def test_no_time_at_all_draws_an_empty_bar() -> None:
-    spec = charts.where_hours_went(leaves(idle=1.0).clear()).to_dict()
+    spec = charts.where_hours_went(leaves(down=1.0).clear()).to_dict()
     assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == []
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import polars as pl
 import pytest
 
+from analytics.reports.model import Column
 from dashboard import format as fmt
 from steward.period import Period
 from tests.support.report_builders import NOON, TENANT_COLUMNS, WEEK, table
@@ -45,8 +47,20 @@ MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
         pytest.param(timedelta(hours=2), "text", "2 h", id="a length"),
         pytest.param(["T4", "G2"], "text", "T4, G2", id="a list"),
         pytest.param("语音", "text", "语音", id="words"),
+        pytest.param(None, "currency", "\u2013", id="an unknown amount is a dash"),
+        pytest.param("0.00", "currency", "0.00", id="no money is a measured zero"),
+        pytest.param("999.99", "currency", "999.99", id="just below a thousand"),
+        pytest.param("1000.00", "currency", "1,000.00", id="exactly a thousand"),
+        pytest.param("1234567.5", "currency", "1,234,567.5", id="digits stay as they are"),
+        pytest.param("-1234.50", "currency", "-1,234.50", id="a credit"),
+        pytest.param("1234.50 EUR", "currency", "1,234.50 EUR", id="an amount with its code"),
+        pytest.param("12345", "currency", "12,345", id="a currency without minor units"),
+        pytest.param("12345678901234567890.12", "currency", "12,345,678,901,234,567,890.12",
+                     id="more digits than a float holds"),
+        pytest.param("unpriced", "currency", "unpriced", id="words where no amount is"),
+        pytest.param("1234.50", "text", "1234.50", id="a text stays a text"),
     ],
-)
+)  # fmt: skip
 def test_cell(value: fmt.Printable, unit: str, shown: str) -> None:
     assert fmt.cell(value, unit) == shown
 
@@ -153,3 +167,27 @@ def test_instant_is_shown_in_utc() -> None:
 
 def test_coverage_that_does_not_apply_is_blank() -> None:
     assert [fmt.coverage(ratio) for ratio in (None, 0.0, 0.978)] == ["", "0 %", "97.8 %"]
+
+
+def test_money_in_a_table_carries_the_code_of_its_row() -> None:
+    rows = pl.DataFrame(
+        {
+            "team": ["a", "b", "c"],
+            "cost": ["1234.50", None, "-1.00"],
+            "currency": ["EUR", "EUR", None],
+        }
+    )
+    columns = (
+        Column(name="team", title="Team", unit="text"),
+        Column(name="cost", title="Cost", unit="currency"),
+        Column(name="currency", title="Currency", unit="text"),
+    )
+    shown = fmt.table_cells(table(frame=rows, columns=columns))
+    assert [row[1] for row in shown] == ["1,234.50 EUR", "\u2013", "-1.00"]
+    assert fmt.header("Cost", "currency") == "Cost"
+
+
+def test_money_on_a_card_and_as_a_figure_keeps_its_digits() -> None:
+    assert fmt.figure("1234.50", "currency") == "1,234.50"
+    assert fmt.brief("1234.50", "currency") == "1,234.50"
+    assert fmt.figure(None, "currency") == "\u2013"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
@@ -10,10 +11,14 @@ import pytest
 
 from analytics.reports.model import Question
 from dashboard.reports import load
+from dashboard.reports.arrow import frame, state_frame
+from dashboard.reports.extent import data_extent, required_extent
+from dashboard.reports.hours import TICK
 from steward.errors import InputError, QueryError, UsageError
 from steward.period import Period
 from tests.support.report_builders import NOON, WEEK, FrameReader, definition, extent_frame
 
+QUESTION = Question(period=WEEK)
 MIDNIGHT = datetime(2026, 5, 3, tzinfo=UTC)
 
 
@@ -49,15 +54,14 @@ MIDNIGHT = datetime(2026, 5, 3, tzinfo=UTC)
 def test_chosen_period(
     *, last: str | None, from_at: str | None, until_at: str | None, expected: Period
 ) -> None:
-    assert load.chosen_period(WEEK, last=last, from_at=from_at, until_at=until_at) == expected
+    asked = load.Asked(last=last, from_at=from_at, until_at=until_at)
+    assert load.chosen_period(WEEK, asked) == expected
 
 
-@pytest.mark.parametrize(
-    "text", ["", "7", "d", "0d", "-1d", "7 days", "1.5h", "7y", "7D", "\u0667d"]
-)
-def test_what_is_no_length_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="not a length of time"):
-        load.length(text)
+def test_a_period_in_words_is_that_of_the_zone() -> None:
+    asked = load.Asked(period="2026-05-03", zone="Asia/Shanghai")
+    shanghai = MIDNIGHT - timedelta(hours=8)
+    assert load.chosen_period(WEEK, asked) == Period(shanghai, shanghai + timedelta(days=1))
 
 
 @pytest.mark.parametrize(
@@ -74,28 +78,66 @@ def test_contradictions_are_refused(
     *, last: str | None, from_at: str | None, until_at: str | None, message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        load.chosen_period(WEEK, last=last, from_at=from_at, until_at=until_at)
+        load.chosen_period(WEEK, load.Asked(last=last, from_at=from_at, until_at=until_at))
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        pytest.param(load.Asked(period="may", last="7d"), "--period and --last", id="with --last"),
+        pytest.param(
+            load.Asked(period="may", from_at="x", until_at="y"),
+            "--period and --from and --until",
+            id="with both ends",
+        ),
+        pytest.param(load.Asked(period="soon"), "is no period", id="no period"),
+        pytest.param(load.Asked(zone="Mars/Base"), "no time zone", id="no zone"),
+        pytest.param(load.Asked(by="colour"), "no grouping by 'colour'", id="no such grouping"),
+        pytest.param(load.Asked(currency="euro"), "no ISO 4217 code", id="no currency"),
+    ],
+)
+def test_a_question_that_means_nothing_is_refused(asked: load.Asked, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        load.question(WEEK, replace(definition("any"), groupings=("team", "model")), asked)
+
+
+def test_the_groupings_are_named() -> None:
+    grouped = replace(definition("any"), groupings=("team", "model"))
+    with pytest.raises(UsageError) as caught:
+        load.question(WEEK, grouped, load.Asked(by="colour"))
+    assert caught.value.hint == "it groups by team, model"
+    with pytest.raises(UsageError) as caught:
+        load.question(WEEK, definition("any"), load.Asked(by="team"))
+    assert caught.value.hint == "it takes no --by; leave it out"
+
+
+def test_a_question_carries_what_was_asked() -> None:
+    grouped = replace(definition("any"), groupings=("team",))
+    asked = load.Asked(by="team", zone="Asia/Shanghai", currency="eur", fits="gpus=4")
+    assert load.question(WEEK, grouped, asked) == Question(
+        period=WEEK, by="team", time_zone="Asia/Shanghai", currency="EUR", fits="gpus=4"
+    )
 
 
 def test_the_newest_row_lies_inside_the_extent() -> None:
     last_at = NOON + timedelta(hours=1)
-    extent = load.required_extent(FrameReader({"data_extent": extent_frame(NOON, last_at)}))
+    extent = required_extent(FrameReader({"data_extent": extent_frame(NOON, last_at)}))
     assert extent.contains(last_at)
-    assert not extent.contains(last_at + load.TICK)
+    assert not extent.contains(last_at + TICK)
 
 
 def test_no_rows_are_told_with_the_next_step() -> None:
     reader = FrameReader({"data_extent": extent_frame(None, None)})
-    assert load.data_extent(reader) is None
+    assert data_extent(reader) is None
     with pytest.raises(InputError, match="holds no rows yet") as caught:
-        load.required_extent(reader)
+        required_extent(reader)
     assert "steward import simulated" in caught.value.hint
 
 
 def test_a_report_is_made_from_its_queries_over_its_period() -> None:
     reader = FrameReader({"one": pl.DataFrame({"x": [1, 2]}), "two": pl.DataFrame({"x": []})})
     wanted = definition("any", "one", "two")
-    made = wanted.build(load.frames(reader, wanted, WEEK), Question(period=WEEK))
+    made = wanted.build(load.frames(reader, wanted, QUESTION), QUESTION)
     assert [(figure.key, figure.value) for figure in made.figures] == [
         ("one_count", 2),
         ("two_count", 0),
@@ -106,7 +148,7 @@ def test_a_report_is_made_from_its_queries_over_its_period() -> None:
 
 def test_a_missing_query_is_not_hidden() -> None:
     with pytest.raises(QueryError):
-        load.frames(FrameReader({}), definition("any", "absent"), WEEK)
+        load.frames(FrameReader({}), definition("any", "absent"), QUESTION)
 
 
 @pytest.mark.parametrize(
@@ -114,11 +156,30 @@ def test_a_missing_query_is_not_hidden() -> None:
 )
 def test_a_frame_takes_every_chunk(values: list[int | None]) -> None:
     chunk = pa.table({"x": pa.array(values, pa.int64())})
-    found = load.frame(pa.concat_tables([chunk, chunk]))
+    found = frame(pa.concat_tables([chunk, chunk]))
     assert found.to_dict(as_series=False) == {"x": values * 2}
     assert found.schema == {"x": pl.Int64}
 
 
 def test_chunks_are_not_joined_in_a_copy() -> None:
     chunk = pa.table({"x": [1, 2]})
-    assert load.frame(pa.concat_tables([chunk, chunk])).n_chunks() == 2
+    assert frame(pa.concat_tables([chunk, chunk])).n_chunks() == 2
+
+
+STATE = pl.Schema(
+    {"valid_from_at": pl.Datetime("us", "UTC"), "amount_micros": pl.Int64, "currency": pl.String}
+)
+
+
+def test_state_rows_are_read_in_their_types() -> None:
+    rows = [
+        {"valid_from_at": "2026-05-01T12:00:00.250Z", "amount_micros": 0, "price_id": 7},
+        {"valid_from_at": None, "amount_micros": None, "currency": "EUR"},
+    ]
+    found = state_frame(rows, STATE)
+    assert found.schema == STATE
+    assert found.rows() == [(NOON + timedelta(milliseconds=250), 0, None), (None, None, "EUR")]
+
+
+def test_no_state_rows_are_a_frame_of_the_same_types() -> None:
+    assert state_frame([], STATE).schema == STATE

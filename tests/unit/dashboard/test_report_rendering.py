@@ -17,7 +17,7 @@ from dashboard.reports import render_csv, render_html, render_json, render_termi
 from dashboard.reports.render import Rendering, render
 from dashboard.reports.sections import FIGURES_KEY, section
 from steward.errors import UsageError
-from tests.support.report_builders import figure, report, table, tenants
+from tests.support.report_builders import figure, money_table, report, table, tenants
 
 FORMATS = ("table", "json", "csv", "parquet", "html")
 EMPTY = report(figures=(), tables=(), findings=())
@@ -272,3 +272,33 @@ def test_words_and_numbers_of_figures_have_columns_of_their_own() -> None:
     one = report(figures=(figure("a_count", value=3, unit="count"), figure("b", value="word")))
     rows = section(one, FIGURES_KEY).frame.select("key", "value", "text").rows()
     assert rows == [("a_count", 3.0, None), ("b", None, "word")]
+
+
+class TestMoney:
+    MONEY = report(
+        figures=(figure("total_cost", value="-1234.50", unit="currency", title="Total (EUR)"),),
+        tables=(money_table(),),
+    )
+
+    def test_people_read_separators_and_a_dash(self) -> None:
+        lines = terminal(self.MONEY)
+        assert any(line.split()[:3] == ["Total", "(EUR)", "-1,234.50"] for line in lines)
+        ends = [line for line in lines if line.endswith(("1,234,567.10", "\u2013"))]
+        assert len({len(line) for line in ends}) == 1
+
+    def test_a_page_aligns_it_like_a_number(self) -> None:
+        assert '<td class="number">1,234,567.10</td>' in render_html.render(self.MONEY)
+
+    def test_machines_read_exact_texts(self) -> None:
+        document = json.loads(render_json.render(self.MONEY))
+        assert document["figures"][0]["value"] == "-1234.50"
+        assert [row["cost"] for row in document["tables"][0]["records"]] == ["1234567.10", None]
+
+    def test_a_negative_amount_is_no_formula(self) -> None:
+        text = render_csv.render(self.MONEY)
+        assert ",-1234.50," in text
+        assert "b,\r\n" in text
+
+    def test_parquet_keeps_the_digits(self) -> None:
+        rows = pl.read_parquet(io.BytesIO(bytes(render(self.MONEY, Rendering(format="parquet")))))  # type: ignore[arg-type]  # bytes for this format
+        assert rows["value_text"].to_list() == ["-1234.50", "a", "1234567.10", "b", None]

@@ -21,7 +21,7 @@ from steward import supervisor
 from steward.children import answers
 from steward.main import main
 from steward.settings import Settings, WarehouseSettings, resolve
-from steward.supervisor import child_environ, client_environ, demo_data_dir
+from steward.supervisor import builder_environ, child_environ, client_environ, demo_data_dir
 from tests.support.floor_children import wait_until, write_commands
 
 URL = "http://127.0.0.1:9400/metrics"
@@ -54,12 +54,13 @@ def test_demo_exit_builds_and_reports(place: Path, capfd: pytest.CaptureFixture[
     assert main(["demo", "--exit", "--days", "2", "--seed", "3"]) == 0
     captured = capfd.readouterr()
 
-    first, second = started(place)
+    first, second, third = started(place)
     assert (first["name"], first["arguments"]) == (
         "import",
         ["simulated", "--days", "2", "--seed", "3"],
     )
-    assert (second["name"], second["arguments"]) == ("report", ["health"])
+    assert (second["name"], second["arguments"]) == ("ledger", ["build", "--quiet"])
+    assert (third["name"], third["arguments"]) == ("report", ["health"])
     assert first["STEWARD_DATA_DIR"] == str(place / "steward" / "demo")
     assert captured.out == "health of built\n"
     assert "run `steward demo` to see the same fleet in the browser" in captured.err
@@ -69,16 +70,22 @@ def test_a_finished_demo_is_used_again_until_fresh(place: Path) -> None:
     for arguments in ([], [], ["--fresh"], ["--days", "3"]):
         assert main(["demo", "--exit", *arguments]) == 0
 
-    assert names(place) == ["import", "report", "report", "import", "report", "import", "report"]
+    built = ["import", "ledger", "report"]
+    assert names(place) == [*built, "report", *built, *built]
 
 
-def test_a_demo_that_failed_is_built_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TEST_FAILING", "import")
+@pytest.mark.parametrize(
+    ("failing", "begun"), [("import", ["import"]), ("ledger", ["import", "ledger"])]
+)
+def test_a_demo_that_failed_is_built_again(
+    place: Path, monkeypatch: pytest.MonkeyPatch, *, failing: str, begun: list[str]
+) -> None:
+    monkeypatch.setenv("TEST_FAILING", failing)
     assert main(["demo", "--exit"]) == 7
     monkeypatch.delenv("TEST_FAILING")
     assert main(["demo", "--exit"]) == 0
 
-    assert names(place) == ["import", "import", "report"]
+    assert names(place) == [*begun, "import", "ledger", "report"]
 
 
 def test_a_failing_report_is_the_demos_failure(
@@ -87,7 +94,7 @@ def test_a_failing_report_is_the_demos_failure(
     monkeypatch.setenv("TEST_FAILING", "report")
 
     assert main(["demo"]) == 7
-    assert names(place) == ["import", "report"]
+    assert names(place) == ["import", "ledger", "report"]
 
 
 def test_demo_never_builds_over_other_rows(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,7 +136,8 @@ def test_up_takes_targets_from_the_settings_too(
     monkeypatch.setenv("TEST_FAILING", "collect")
 
     assert main(["up", "--no-dashboard"]) == 7
-    assert [each["arguments"] for each in started(place)][1:] == [[]]
+    by_name = {each["name"]: each["arguments"] for each in started(place)}
+    assert by_name["collect"] == []
 
 
 def test_up_checks_its_targets_first(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,8 +172,9 @@ def test_a_taken_port_is_told_before_anything_starts(
     ("failing", "begun"),
     [
         ("warehouse", ["warehouse"]),
-        ("dashboard", ["warehouse", "collect", "dashboard"]),
-        ("collect", ["warehouse", "collect", "dashboard"]),
+        ("dashboard", ["warehouse", "collect", "ledger", "dashboard"]),
+        ("collect", ["warehouse", "collect", "ledger", "dashboard"]),
+        ("ledger", ["warehouse", "collect", "ledger", "dashboard"]),
     ],
 )
 def test_one_child_that_ends_stops_all(
@@ -211,7 +220,7 @@ def test_up_serves_until_told_to_stop(place: Path, number: signal.Signals, code:
         addresses = {line[0]: line[1] for line in lines}
         assert answers(addresses["warehouse"])
         assert answers(addresses["dashboard"])
-        wait_until(lambda: "collect" in names(place))
+        wait_until(lambda: {"collect", "ledger"} <= set(names(place)))
         process.send_signal(number)
         _, errors = process.communicate(timeout=30)
 
@@ -221,6 +230,8 @@ def test_up_serves_until_told_to_stop(place: Path, number: signal.Signals, code:
     assert not answers(addresses["dashboard"])
     by_name = {each["name"]: each for each in started(place)}
     assert by_name["collect"]["arguments"] == ["--scrape", URL, URL]
+    assert by_name["ledger"]["arguments"] == ["build", "--follow"]
+    assert by_name["ledger"]["STEWARD_WAREHOUSE_URL"] == addresses["warehouse"]
     assert by_name["warehouse"]["STEWARD_WAREHOUSE_URL"] == ""
     assert by_name["dashboard"]["STEWARD_WAREHOUSE_URL"] == addresses["warehouse"]
 
@@ -249,14 +260,46 @@ def test_no_dashboard_when_not_wanted(place: Path) -> None:
 def test_children_get_a_token_that_their_role_needs(
     *, own: dict[str, object], writer: str | None, reader: str | None
 ) -> None:
-    settings = Settings(
-        data_dir=Path("/x"),
-        warehouse=replace(WarehouseSettings(), **own),  # type: ignore[arg-type]  # fields by name
-    )
+    settings = with_tokens(own)
     told = [client_environ(settings, "http://a", is_writer=each) for each in (True, False)]
 
     assert [each.get("STEWARD_WAREHOUSE_TOKEN") for each in told] == [writer, reader]
     assert {each["STEWARD_WAREHOUSE_URL"] for each in told} == {"http://a"}
+
+
+@pytest.mark.parametrize(
+    ("own", "token"),
+    [
+        pytest.param({}, None, id="an open warehouse needs none"),
+        pytest.param({"token": "mine"}, None, id="an open warehouse is not told one"),
+        pytest.param({"admin_tokens": ("a", "b")}, "a", id="an administrator's"),
+        pytest.param(
+            {"writer_tokens": ("w", "x"), "reader_tokens": ("r", "x")},
+            "x",
+            id="one with both roles",
+        ),
+    ],
+)
+def test_the_ledger_is_built_with_a_token_that_reads_and_appends(
+    *, own: dict[str, object], token: str | None
+) -> None:
+    told = builder_environ(with_tokens(own), "http://a")
+
+    assert told is not None
+    assert told.get("STEWARD_WAREHOUSE_TOKEN") == token
+    assert told["STEWARD_WAREHOUSE_URL"] == "http://a"
+
+
+def test_no_ledger_is_built_where_no_token_does_both() -> None:
+    own: dict[str, object] = {"writer_tokens": ("w",), "reader_tokens": ("r",)}
+    assert builder_environ(with_tokens(own), "http://a") is None
+
+
+def with_tokens(own: dict[str, object]) -> Settings:
+    return Settings(
+        data_dir=Path("/x"),
+        warehouse=replace(WarehouseSettings(), **own),  # type: ignore[arg-type]  # fields by name
+    )
 
 
 def test_children_are_told_place_and_file(tmp_path: Path) -> None:
