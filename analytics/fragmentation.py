@@ -117,3 +117,34 @@ def _access(models: NDArray[np.str_], allowed: str) -> NDArray[np.bool_]:
     written = [name.replace(" ", "-") for name in models.tolist()]
     names = set(allowed.replace(" ", "-").split("|"))
     return np.fromiter((name in names for name in written), dtype=np.bool_, count=len(written))
+
+
+STRANDED_REASONS: Final = ("cpu", "pieces", "model")
+"""Why no expected shape with GPUs fits on a node: it lacks processors only; its idle GPUs are too
+few or too small; no shape may use its model."""
+
+
+def stranded_reasons(nodes: FreeNodes, shapes: pl.DataFrame) -> list[str | None]:
+    """Return why the idle GPUs of each node are of no use to any expected shape with GPUs.
+
+    Args:
+        nodes: free capacity.
+        shapes: as for ``fragmentation``; shapes without GPUs do not count.
+
+    Returns:
+        one of ``STRANDED_REASONS`` per node, None where some shape fits, nothing is idle or no
+        shape needs GPUs
+    """
+    count = len(nodes.idle_milli)
+    access, by_gpu, fits = (np.zeros(count, dtype=np.bool_) for _ in range(3))
+    with_gpu = shapes.filter(pl.col("gpu_count") > 0)
+    for shape in with_gpu.iter_rows(named=True):
+        may = _access(nodes.models, str(shape["gpu_models"]))
+        large = nodes.gpu_free_milli >= float(shape["gpu_milli"])
+        has_gpus = may & (large.sum(axis=1) >= int(shape["gpu_count"]))
+        access |= may
+        by_gpu |= has_gpus
+        fits |= has_gpus & (nodes.cpu_free_milli >= float(shape["cpu_milli"]))
+    reason = np.where(by_gpu, "cpu", np.where(access, "pieces", "model"))
+    is_told = ~fits & (nodes.idle_milli > 0) & (not with_gpu.is_empty())
+    return [str(why) if told else None for why, told in zip(reason, is_told, strict=True)]

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import polars as pl
 
 from analytics.capacity import free_capacity
-from analytics.fragmentation import CATEGORIES, fragmentation, free_nodes
-from analytics.gangs import gang_slots, largest_node_gang, partial_leftover_milli
-from analytics.inputs import conform
+from analytics.fragmentation import CATEGORIES, fragmentation, free_nodes, stranded_reasons
+from analytics.gangs import GANG_SIZES, gang_slots, largest_node_gang, partial_leftover_milli
+from analytics.inputs import conform, empty
+from analytics.reports import leaf_cost, room, room_now
 from analytics.reports.measured import stored_inputs
 from analytics.reports.model import Figure, Question, Report, ReportDefinition, Table
 from analytics.reports.shape import column, figure, percent, ratio, table
-from analytics.shapes import request_shapes, target_workload
+from analytics.rooms import device_rooms
+from analytics.segments import Inputs
+from analytics.shapes import TargetWorkload, expected_work, request_shapes
 from steward.period import Period
 from steward.units import GPU_MILLI
 
-_NODES, _SHAPES = "device_history", "workload_current"
+_NODES, _SHAPES, _TARGET = "device_history", "workload_current", "state.target_workload"
 BOUND_WORTH_TELLING_RATIO = 0.5
 """Model constraints that make up more of the fragmentation than this are a finding."""
 _MEANINGS = {
@@ -32,14 +36,25 @@ _MEANINGS = {
 }
 
 
+GROUPINGS: Final = {"cluster": "cluster", "model": "gpu_model", "node": "node"}
+"""Words of ``--by`` and the columns that they name."""
+_TITLES: Final = {"cluster": "Cluster", "model": "GPU model", "node": "Node"}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """Fragmentation and what it was measured on."""
 
     free: pl.DataFrame
-    shapes: pl.DataFrame
+    """Rows of ``free_capacity``; boards cut into MIG instances are no whole idle GPUs."""
+    target: TargetWorkload
     nodes: pl.DataFrame
     """Rows of ``fragmentation`` beside their node; nodes without known CPU are left out."""
+
+    @property
+    def shapes(self) -> pl.DataFrame:
+        """Return the shapes of the target workload."""
+        return self.target.shapes
 
     @property
     def idle_milli(self) -> float:
@@ -58,33 +73,71 @@ class Measured:
 
 
 def measure(frames: Mapping[str, pl.DataFrame], period: Period) -> Measured:
-    """Return fragmentation at the period's end."""
+    """Return fragmentation at the period's end.
+
+    Args:
+        frames: ``MEASURED_INPUTS`` by name; without ``state.target_workload`` the target workload
+            is learnt from the period.
+        period: its end is the instant.
+    """
     workloads = conform(_SHAPES, frames[_SHAPES])
-    free = free_capacity(stored_inputs(frames), workloads, period)
+    inputs = stored_inputs(frames)
+    free = _free(inputs, workloads, period)
     known = free.filter(pl.col("cpu_free_milli").is_not_null())
-    shapes = target_workload(workloads)
-    parts = fragmentation(free_nodes(known), shapes)
+    stored = conform(_TARGET, frames.get(_TARGET, empty(_TARGET)))
+    target = expected_work(workloads, period, stored=stored)
+    parts = fragmentation(free_nodes(known), target.shapes)
     nodes = known.drop("idle_milli").hstack(parts)
-    return Measured(free=free, shapes=shapes, nodes=nodes)
+    return Measured(free=free, target=target, nodes=nodes)
+
+
+def _free(inputs: Inputs, workloads: pl.DataFrame, period: Period) -> pl.DataFrame:
+    """Return free capacity in which a board cut into instances is no whole idle GPU."""
+    free = free_capacity(inputs, workloads, period)
+    is_cut = pl.col("is_partitioned") & ~pl.col("is_lost") & (pl.col("free_milli") >= GPU_MILLI)
+    cut = device_rooms(inputs, period).filter(is_cut).group_by("cluster", "node").len("cut_count")
+    cut_count = pl.col("cut_count").fill_null(0).cast(pl.Int64)
+    return (
+        free.join(cut, on=["cluster", "node"], how="left", maintain_order="left")
+        .with_columns(whole_idle_count=pl.col("whole_idle_count") - cut_count)
+        .drop("cut_count")
+    )
 
 
 def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
-    """Return fragmentation and gang room at the period's end."""
+    """Return fragmentation, room for gangs, and what would fit, at the period's end.
+
+    Raises:
+        UsageError: ``question.fits`` is no request.
+    """
     period = question.period
+    inputs = stored_inputs(frames)
+    fits = room_now.fits(frames, inputs, period, text=question.fits)
     found = measure(frames, period)
-    asked = request_shapes(conform(_SHAPES, frames[_SHAPES]))
+    wanted = request_shapes(conform(_SHAPES, frames[_SHAPES]))
+    stranded = room_now.stranded(frames, period)
+    moves = room_now.moves(frames, inputs, period)
+    groups = () if question.by is None else (_groups_table(found, question.by),)
+    reasons = stranded_reasons(free_nodes(found.nodes), found.shapes)
     return Report(
         name=DEFINITION.name,
         title="Fragmentation",
         period=period,
-        figures=figures(found),
+        figures=(*fits.figures, *figures(found), *stranded.figures, *moves.figures),
         tables=(
+            *fits.tables,
             _categories_table(found),
+            *groups,
             gangs_table(found),
+            *room_now.places(frames, found.free),
+            room.stranded_table(found.nodes, reasons),
+            *stranded.tables,
+            *room_now.mig(frames, inputs),
+            *moves.tables,
             _nodes_table(found),
             _shapes_table(found),
         ),
-        findings=findings(found, asked),
+        findings=findings(found, wanted),
     )
 
 
@@ -96,7 +149,8 @@ def figures(found: Measured) -> tuple[Figure, ...]:
     gangs = gang_slots(found.free)
     of_idle = None if fragment is None else ratio(fragment, found.known_idle_milli)
     of_total = None if fragment is None else ratio(fragment, capacity)
-    facts = (
+    version = None if found.shapes.is_empty() else found.target.version
+    facts: tuple[tuple[str, str, float | str | None, str, str], ...] = (
         ("idle_milli", "Idle", found.idle_milli, "milli-GPU", "Idle on usable devices at the end."),
         ("fragment_milli", "Fragmented", fragment, "milli-GPU",
          "Idle capacity that the target workload cannot use, weighted by its shapes (FGD)."),
@@ -109,6 +163,8 @@ def figures(found: Measured) -> tuple[Figure, ...]:
          "Most whole idle GPUs on one node."),
         ("slots_of_8_count", "Slots for 8 GPUs", int(gangs["slot_count"][-1]), "count",
          "Workers of 8 whole GPUs that could start."),
+        ("shapes_version", "Target workload", version, "text",
+         "Hash of the expected shapes: figures of different versions do not compare."),
     )  # fmt: skip
     covered = {"fragment_milli", "fragmentation_ratio", "fragmentation_of_total_ratio"}
     return tuple(
@@ -191,6 +247,48 @@ def gangs_table(found: Measured) -> Table:
     )
 
 
+def _groups_table(found: Measured, word: str) -> Table:
+    """Return idle, fragments and slots by cluster, model or node, the most fragmented first."""
+    key, fragments = GROUPINGS[word], pl.col("fragment_milli")
+    keys = ["cluster", key] if word == "node" else [key]
+    is_known = not found.shapes.is_empty()
+    known = found.nodes.group_by(keys).agg(
+        fragments.sum() if is_known else pl.lit(None, dtype=pl.Float64).alias("fragment_milli"),
+        known_idle_milli=pl.col("idle_milli").sum(),
+    )
+    idle = pl.col("known_idle_milli")
+    frame = (
+        found.free.group_by(keys)
+        .agg(
+            pl.col("gpu_count").sum(),
+            pl.col("whole_idle_count").sum(),
+            pl.col("idle_milli").sum(),
+            slots_of_8_count=(pl.col("whole_idle_count") // GANG_SIZES[-1]).sum(),
+        )
+        .join(known, on=keys, how="left", nulls_equal=True)
+        .with_columns(fragmentation_ratio=pl.when(idle > 0).then(fragments / idle))
+        .sort("fragment_milli", *keys, descending=[True, *[False] * len(keys)], nulls_last=True)
+    )
+    columns = (
+        *[column(name, name.capitalize(), "text") for name in keys[:-1]],
+        column(key, _TITLES[word], "text"),
+        column("gpu_count", "GPUs", "GPU"),
+        column("whole_idle_count", "Whole idle", "GPU"),
+        column("slots_of_8_count", "Slots for 8", "count"),
+        column("idle_milli", "Idle", "milli-GPU"),
+        column("fragment_milli", "Fragmented", "milli-GPU"),
+        column("fragmentation_ratio", "Of idle", "ratio", "of nodes with known CPU"),
+    )
+    title = f"Fragmentation by {_TITLES[word]}"
+    return table(f"by_{word}", title, frame=frame, columns=columns, rows=_NODES)
+
+
+def _learnt(target: TargetWorkload) -> str:
+    """Return where the target workload comes from, in words."""
+    span = f"{target.learnt_from_at:%Y-%m-%d %H:%M} to {target.learnt_until_at:%Y-%m-%d %H:%M} UTC"
+    return f"{'kept, ' if target.is_stored else ''}learnt from {span}"
+
+
 def _nodes_table(found: Measured) -> Table:
     columns = (
         column("node", "Node", "text"),
@@ -220,19 +318,33 @@ def _shapes_table(found: Measured) -> Table:
         frame=found.shapes,
         columns=columns,
         rows=_SHAPES,
-        note="The most frequent shapes that make up 95 % of requests.",
+        note=f"Version {found.target.version}, {_learnt(found.target)}: the most frequent shapes "
+        "that make up 95 % of requests.",
     )
 
 
+MEASURED_INPUTS: Final = (
+    "node_history",
+    "device_history",
+    "device_event_history",
+    "allocation_history",
+    "workload_current",
+    _TARGET,
+)
+"""What ``measure`` reads."""
 DEFINITION = ReportDefinition(
     name="fragmentation",
     summary="idle GPU capacity that the expected work cannot use, and room for gangs",
     inputs=(
-        "node_history",
-        "device_history",
-        "device_event_history",
-        "allocation_history",
-        "workload_current",
+        *MEASURED_INPUTS,
+        "node_place",
+        "workload_standing",
+        "quota_use",
+        "latest_device_sample",
+        "ledger",
+        leaf_cost.PRICES,
     ),
     build=build,
+    groupings=tuple(GROUPINGS),
+    cuts=leaf_cost.cuts,
 )

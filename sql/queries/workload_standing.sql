@@ -1,0 +1,42 @@
+-- purpose    whose each workload is, how important it was said to be and what it asked for
+-- grain      one row per workload that was not yet over when the period began, as last observed
+-- parameters $from_at timestamptz inclusive, $until_at timestamptz exclusive
+with over_before as (
+    select
+        cluster,
+        workload_uid
+    from workload_transition
+    where occurred_at < $until_at
+    group by cluster, workload_uid
+    having
+        max(occurred_at) < $from_at
+        and arg_max(transition, occurred_at) = 'finished'
+)
+
+select
+    cluster,
+    workload_uid,
+    namespace,
+    name,
+    tenant_id,
+    owner,
+    workload_class,
+    queue,
+    priority_class,
+    cpu_milli,
+    memory_bytes,
+    gpu_count,
+    gpu_milli,
+    gpu_models
+from workload
+where
+    observed_at < $until_at
+    and not exists (
+        select 1
+        from over_before
+        where
+            over_before.cluster = workload.cluster
+            and over_before.workload_uid = workload.workload_uid
+    )
+qualify row_number() over (partition by cluster, workload_uid order by observed_at desc) = 1
+order by cluster, workload_uid
