@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 from polars import selectors as cs
 
-from analytics.schemas import governance, lifecycle, money, telemetry, usage
+from analytics.schemas import capability, governance, lifecycle, money, telemetry, usage
 from steward.errors import InputError
 
 SCHEMAS: Final[Mapping[str, pl.Schema]] = MappingProxyType(
@@ -22,6 +22,7 @@ SCHEMAS: Final[Mapping[str, pl.Schema]] = MappingProxyType(
         **lifecycle.SCHEMAS,
         **money.SCHEMAS,
         **governance.SCHEMAS,
+        **capability.SCHEMAS,
     }
 )
 """Columns and dtypes by query name; a query may return them in any integer or float width."""

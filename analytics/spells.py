@@ -1,4 +1,10 @@
-"""Long stretches in which held devices rested, or looked busy without working."""
+"""Long stretches in which held devices rested, or looked busy without working.
+
+The gap rule: two stretches are one spell only where the second starts at the very instant the
+first ends, of the same holder on the same device. A reading that is not idle or says nothing,
+unobserved time and a change of holder leave no stretch, so each ends a spell, and so does memory
+that grew; the border of an hour, at which stretches are stored cut, does not.
+"""
 
 from __future__ import annotations
 
@@ -6,96 +12,90 @@ from typing import Final
 
 import polars as pl
 
-from analytics.schemas.columns import INSTANT
-from analytics.segments import Segments
-from steward.units import MICROS_PER_SECOND, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
+from steward.units import MIB_BYTES, MICROS_PER_SECOND, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 
 IDLE_SPELL_MIN_S: Final = 10 * SECONDS_PER_MINUTE
+"""Shorter rest is a pause: loading a batch, writing a checkpoint."""
 STUCK_SPELL_MIN_S: Final = 15 * SECONDS_PER_MINUTE
-MEMORY_GROWTH_BYTES: Final = 1_048_576
-"""Memory in use growing by this much or more inside a spell is a sign of work."""
+"""Shorter waits of collective operations do happen in healthy work."""
+MEMORY_GROWTH_BYTES: Final = MIB_BYTES
+"""Memory in use growing by this much or more is a sign of work."""
 
-_STRETCH: Final = ("slice_id", "start_us", "end_us", "memory_first_bytes", "memory_last_bytes")
-_OWNER: Final = ("device_uuid", "instance_id", "workload_uid", "pod")
+_OWNER: Final = (
+    "cluster",
+    "node",
+    "device_uuid",
+    "instance_id",
+    "tenant_id",
+    "workload_class",
+    "workload_uid",
+    "namespace",
+    "pod",
+)
+_SPELL: Final = (*_OWNER, "started_at", "ended_at", "length_s", "gpu_hours")
 
 
-def idle_spells(resting: pl.DataFrame, segments: Segments) -> pl.DataFrame:
+def idle_spells(rest: pl.DataFrame) -> pl.DataFrame:
     """Return stretches of at least ten minutes in which a holder's device did nothing.
 
     Args:
-        resting: rows of ``observation.stretches``.
-        segments: who held what when.
+        rest: rows of ``rest``, in any order.
 
     Returns:
-        one row per spell and holder, most GPU-hours first
-            device_uuid, instance_id, tenant_id, workload_uid, pod, started_at, ended_at,
-            length_s f64, gpu_hours f64 (length x share held)
-        A reading that is not idle or says nothing, unobserved time and a change of holder each
-        end a spell. Spells in which memory in use grew are left out.
+        one row per spell and holder, most GPU-hours first (ties by place, holder and time)
+            cluster, node, device_uuid, instance_id, tenant_id, workload_class, workload_uid,
+            namespace, pod, started_at, ended_at, length_s f64, gpu_hours f64 (length x share held)
+        Memory in use that grows by 1 MiB or more, in a stretch or between two, ends a spell; a
+        spell over which it grew by as much, little by little, is left out. Unknown memory does
+        neither.
     """
-    return _spells(resting.filter("is_idle"), segments, min_s=IDLE_SPELL_MIN_S)
+    return _spells(rest.filter("is_idle"), min_s=IDLE_SPELL_MIN_S)
 
 
-def stuck_spells(resting: pl.DataFrame, segments: Segments) -> pl.DataFrame:
+def stuck_spells(rest: pl.DataFrame) -> pl.DataFrame:
     """Return stretches of at least 15 minutes that look busy with no pipe and no memory working.
 
     Power is not consulted, so these are suspects. Columns and order as ``idle_spells``.
     """
-    return _spells(resting.filter("is_stuck"), segments, min_s=STUCK_SPELL_MIN_S)
+    return _spells(rest.filter("is_stuck"), min_s=STUCK_SPELL_MIN_S)
 
 
-def _spells(resting: pl.DataFrame, segments: Segments, *, min_s: int) -> pl.DataFrame:
-    runs = _runs(resting, segments)
-    growth = pl.col("memory_growth_bytes").fill_null(0)
-    long = (pl.col("length_s") >= min_s) & (growth < MEMORY_GROWTH_BYTES)
+def _spells(stretches: pl.DataFrame, *, min_s: int) -> pl.DataFrame:
+    """Join stretches that touch; the caller has filtered, so that windows see few rows."""
+    growth = (pl.col("memory_last_bytes") - pl.col("memory_first_bytes")).fill_null(0)
+    is_still = growth < MEMORY_GROWTH_BYTES
+    keys = ("gpu_hours", *_OWNER, "started_at")
     return (
-        runs.with_columns(
-            length_s=(pl.col("end_us") - pl.col("start_us")) / MICROS_PER_SECOND,
-            started_at=pl.col("start_us").cast(INSTANT),
-            ended_at=pl.col("end_us").cast(INSTANT),
-        )
-        .filter(long)
-        .sort("gpu_hours", *_OWNER, "started_at", descending=[True] + [False] * 5, nulls_last=True)
-        .select(
-            "device_uuid",
-            "instance_id",
-            "tenant_id",
-            "workload_uid",
-            "pod",
-            "started_at",
-            "ended_at",
-            "length_s",
-            "gpu_hours",
-        )
+        _joined(stretches.filter(is_still))
+        .with_columns(length_s=_seconds(pl.col("ended_at") - pl.col("started_at")))
+        .filter(pl.col("length_s") >= min_s, is_still)
+        .sort(*keys, descending=[True] + [False] * (len(keys) - 1), nulls_last=True)
+        .select(_SPELL)
     )
 
 
-def _runs(resting: pl.DataFrame, segments: Segments) -> pl.DataFrame:
-    held = segments.holders.join(segments.slices, on="slice_id").with_columns(
-        share=pl.col("held_ratio") * pl.col("weight_ratio")
+def _joined(stretches: pl.DataFrame) -> pl.DataFrame:
+    owner = pl.struct(_OWNER)
+    jump = pl.col("memory_first_bytes") - pl.col("memory_last_bytes").shift(1)
+    is_new = (
+        (pl.col("started_at") > pl.col("ended_at").shift(1))
+        | (owner != owner.shift(1))
+        | (jump >= MEMORY_GROWTH_BYTES).fill_null(value=False)
     )
-    held_rest = resting.select(_STRETCH).join(
-        held.filter(~pl.col("is_lost")).drop("start_us", "end_us"), on="slice_id"
-    )
-    breaks = (
-        (pl.col("start_us") > pl.col("end_us").shift(1))
-        | (pl.struct(_OWNER) != pl.struct(_OWNER).shift(1))
-    ).fill_null(value=True)
+    hours = _seconds(pl.col("ended_at") - pl.col("started_at")) / SECONDS_PER_HOUR
     return (
-        held_rest.sort(*_OWNER, "tenant_id", "start_us", nulls_last=True)
-        .with_columns(run_id=breaks.cum_sum())
-        .group_by("run_id")
-        .agg(_run_columns())
+        stretches.sort(*_OWNER, "started_at", "ended_at", nulls_last=True)
+        .with_columns(spell=is_new.fill_null(value=True).cum_sum())
+        .group_by("spell")
+        .agg(
+            *[pl.col(name).first() for name in (*_OWNER, "started_at")],
+            pl.col("ended_at").last(),
+            pl.col("memory_first_bytes").drop_nulls().first(),
+            pl.col("memory_last_bytes").drop_nulls().last(),
+            gpu_hours=(hours * pl.col("gpu_share_ratio")).sum(),
+        )
     )
 
 
-def _run_columns() -> list[pl.Expr]:
-    length = (pl.col("end_us") - pl.col("start_us")) / MICROS_PER_SECOND
-    growth = pl.col("memory_last_bytes").last() - pl.col("memory_first_bytes").first()
-    return [
-        *[pl.col(name).first() for name in (*_OWNER, "tenant_id")],
-        pl.col("start_us").first(),
-        pl.col("end_us").last(),
-        growth.alias("memory_growth_bytes"),
-        (length * pl.col("share")).sum().alias("gpu_hours") / SECONDS_PER_HOUR,
-    ]
+def _seconds(length: pl.Expr) -> pl.Expr:
+    return length.dt.total_microseconds() / MICROS_PER_SECOND

@@ -9,21 +9,20 @@ import altair as alt
 import polars as pl
 
 LEAF_COLORS: Final[Mapping[str, str]] = {
-    "effective": "#2a7f62",
-    "effective_estimated": "#7dbb9d",
-    "ineffective": "#4b86b4",
-    "idle": "#e0a33a",
-    "unknown": "#a99bc4",
-    "unallocated": "#c5ced8",
-    "unconfigured": "#d9702f",
+    "used": "#2a7f62",
+    "allocated_idle": "#e0a33a",
+    "unknown_use": "#a99bc4",
     "down": "#9c2f2f",
+    "stranded": "#d9702f",
+    "reserved_unused": "#4b86b4",
+    "free_idle": "#9aa7b5",
 }
 """One colour per place where GPU-hours go, the same on every screen."""
 OTHER_COLOR: Final = "#5b6675"
 BAR_HEIGHT: Final = 40
 LEGEND_HEIGHT: Final = 78
 """Room for the axis and up to two lines of legend below the bar."""
-LIGHT_LEAVES: Final = frozenset({"unallocated", "idle", "effective_estimated", "unknown"})
+LIGHT_LEAVES: Final = frozenset({"allocated_idle", "unknown_use", "free_idle"})
 """Segments light enough to need a dark label."""
 LABEL_FROM_RATIO: Final = 0.06
 """Narrower segments carry no label: it would not fit."""
@@ -104,7 +103,9 @@ def waiting_and_idle(points: pl.DataFrame, *, waiting: str, idle: str) -> alt.Ch
             y=alt.Y("value:Q", title="GPU", scale=alt.Scale(domainMin=0)),
             color=alt.Color(
                 "line:N",
-                scale=alt.Scale(domain=[waiting, idle], range=["#9c2f2f", LEAF_COLORS["idle"]]),
+                scale=alt.Scale(
+                    domain=[waiting, idle], range=["#9c2f2f", LEAF_COLORS["free_idle"]]
+                ),
                 legend=alt.Legend(orient="bottom", title=None),
             ),
             tooltip=["line:N", alt.Tooltip("value:Q", format=",.1f"), "at:T"],

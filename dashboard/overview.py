@@ -20,7 +20,7 @@ CARDS: Final[tuple[tuple[str, str], ...]] = (
     ("health", "capacity_gpu_hours"),
     ("health", "apparent_ratio"),
     ("health", "effective_ratio"),
-    ("health", "allocated_idle_gpu_hours"),
+    ("health", "idle_gpu_hours"),
     ("health", "wait_p90_s"),
     ("health", "fragmentation_ratio"),
 )
@@ -29,12 +29,12 @@ LEAVES: Final = ("health", "leaves")
 TENANTS: Final = ("health", "by_tenant")
 TENANT_COLUMNS: Final = (
     "tenant_id",
-    "wall_gpu_hours",
-    "effective_share_ratio",
+    "held_gpu_hours",
+    "utilization_ratio",
     "idle_gpu_hours",
     "coverage_ratio",
 )
-"""What a first screen says of a tenant; the report has every class."""
+"""What a first screen says of a tenant; the report has every leaf."""
 TIMELINE: Final = ("queue", "waiting_and_idle")
 FINDING_COUNT: Final = 6
 """More than these nobody reads on a first screen; the reports hold all of them."""

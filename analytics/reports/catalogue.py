@@ -6,7 +6,22 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from analytics.reports import devices, fragmentation, health, inventory, queue, utilization
+from analytics.reports import (
+    capacity,
+    cost,
+    devices,
+    efficiency,
+    energy,
+    fairness,
+    fragmentation,
+    health,
+    inventory,
+    queue,
+    reclaim,
+    tiers,
+    utilization,
+    value,
+)
 from analytics.reports.model import ReportDefinition
 
 REPORTS: Final[Mapping[str, ReportDefinition]] = MappingProxyType(
@@ -17,8 +32,16 @@ REPORTS: Final[Mapping[str, ReportDefinition]] = MappingProxyType(
             inventory.DEFINITION,
             devices.DEFINITION,
             utilization.DEFINITION,
+            efficiency.DEFINITION,
             queue.DEFINITION,
             fragmentation.DEFINITION,
+            cost.DEFINITION,
+            energy.DEFINITION,
+            fairness.DEFINITION,
+            reclaim.DEFINITION,
+            value.DEFINITION,
+            tiers.DEFINITION,
+            capacity.DEFINITION,
         )
     }
 )

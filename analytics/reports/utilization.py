@@ -3,99 +3,146 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import polars as pl
 
-from analytics import utilization
-from analytics.ledger import CLASSES, by_class
-from analytics.reports.measured import DEVICE_TIME_INPUTS, DeviceTime, device_time
-from analytics.reports.model import Column, Figure, Question, Report, ReportDefinition, Table
-from analytics.reports.shape import column, figure, percent, ratio, table, total, value_of
+from analytics import utilization as measures
+from analytics.reports import grouping as by
+from analytics.reports.measured import USAGE_INPUTS, Usage, usage
+from analytics.reports.model import Figure, Question, Report, ReportDefinition, Table
+from analytics.reports.shape import figure, percent, ratio, total, value_of
+from analytics.reports.usage_tables import (
+    LEAF_TITLES,
+    ROWS,
+    columns_table,
+    hours_table,
+    leaves_table,
+    means_table,
+    tiers_table,
+)
 from analytics.tiers import TIER_PIPES, TIER_POWER, TIER_SM
-from steward.units import MICROS_PER_SECOND, SECONDS_PER_HOUR
+from analytics.usage import TREE, gpu_hours, totals
+from steward.units import SECONDS_PER_HOUR
 
-ROWS = "utilization_sample"
-_MEANS = (
-    column("tier", "Tier", "count", "1 measured, 2 upper bound, 3 power proxy, 4 apparent only"),
-    column("observed_gpu_hours", "Observed", "GPU-hours", "device-time known at this tier"),
-    column("coverage_ratio", "Coverage", "ratio", "observed / wall clock of the group"),
-    column("apparent_ratio", "Apparent", "ratio", "time mean of busy, else graphics activity"),
-    column("apparent_source", "Apparent from", "text", "the two are not comparable"),
-    column("effective_ratio", "Effective", "ratio", "time mean; null where only apparent is known"),
-    column("gap_ratio", "Gap", "ratio", "time mean of apparent - effective"),
-    column("sm_active_ratio", "SM active", "ratio", "time mean"),
-    column("dram_active_ratio", "DRAM active", "ratio", "time mean"),
-)
-CLASS_TITLES: Mapping[str, tuple[str, str]] = {
-    "effective_gpu_hours": ("Effective", "held, active, and working: measured"),
-    "effective_estimated_gpu_hours": ("Effective, estimated", "the same, by an upper bound"),
-    "ineffective_gpu_hours": ("Ineffective", "held and active, but not working"),
-    "idle_gpu_hours": ("Held idle", "held, and doing nothing"),
-    "unknown_gpu_hours": ("Unknown", "held, use not observed; or nothing tells of holders"),
-    "unattributed_busy_gpu_hours": ("Busy, no holder", "at work, and no source names a holder"),
-    "unallocated_gpu_hours": ("Free", "held by nobody"),
-    "unconfigured_gpu_hours": ("Unconfigured", "no MIG instance covers it"),
-    "down_gpu_hours": ("Down", "lost, or free on a cordoned node"),
+_HOURS_BY: Final = ("cluster", "model", "capability", "team", "class", "user", "workload")
+_MEANS_BY: Final = ("model", "team", "class", "node")
+_TOP: Final = 20
+"""Rows of a table that nobody asked for by ``--by``."""
+_GIB_BYTES: Final = 1_073_741_824
+GHOST_WORTH_TELLING_RATIO: Final = 0.01
+"""A smaller share of held time that looks busy while nothing works is no finding."""
+_REASONS: Final[Mapping[str | None, str]] = {
+    "no_holder_recorded": "no holder is recorded",
+    "share_unknown": "the share of a MIG instance is unknown",
+    "unobserved": "no reading covers it",
+    "busy_without_holder": "it was at work without a holder",
+    None: "readings do not say what was used",
 }
-_CLASS_COLUMNS = tuple(
-    column(name, title, "GPU-hours", meaning) for name, (title, meaning) in CLASS_TITLES.items()
-)
 
 
 def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
-    """Return utilisation over the period."""
-    period = question.period
-    time = device_time(frames, period)
+    """Return utilisation over the period, by the grouping asked for or by the usual ones.
+
+    Raises:
+        UsageError: the question names an unknown grouping.
+    """
+    found = usage(frames)
     return Report(
         name=DEFINITION.name,
         title="Utilisation",
-        period=period,
-        figures=headline(time),
+        period=question.period,
+        figures=(*headline(found), *leaf_figures(found), *rest_figures(found)),
         tables=(
-            leaves_table(time),
-            whole_table(time),
-            group_table(time, "model", "GPU model"),
-            tenant_table(time),
-            holder_means_table(time, "tenant_id", "Tenant"),
-            holder_means_table(time, "workload_class", "Workload class"),
-            group_table(time, "node", "Node"),
+            leaves_table(found.rows),
+            columns_table(found.rows),
+            tiers_table(found.spoken_for),
+            *_group_tables(found, frames, question.by),
         ),
-        findings=findings(time),
+        findings=findings(found),
     )
 
 
-def headline(time: DeviceTime) -> tuple[Figure, ...]:
+def _group_tables(
+    found: Usage, frames: Mapping[str, pl.DataFrame], word: str | None
+) -> tuple[Table, ...]:
+    rows, told = (by.with_capability(each, frames) for each in (found.rows, found.spoken_for))
+    if word is not None:
+        asked = by.grouping(word)
+        return (hours_table(rows, asked), means_table(told, asked))
+    return (
+        *[hours_table(rows, by.grouping(each), limit=_TOP) for each in _HOURS_BY],
+        *[means_table(told, by.grouping(each), limit=_TOP) for each in _MEANS_BY],
+    )
+
+
+def headline(found: Usage) -> tuple[Figure, ...]:
     """Return the figures a person reads first."""
-    totals = by_class(time.rows)
-    wall = total(totals, "wall_gpu_hours")
-    held = total(time.rows.filter("is_held"), "wall_gpu_hours") if time.has_holders else None
-    idle = value_of(totals, "idle_gpu_hours") if time.has_holders else None
+    whole = measures.leaves(found.rows)
+    wall = total(whole, "wall_gpu_hours")
+    is_told = found.has_holders
+    coverage = value_of(whole, "coverage_ratio")
+    allocated = value_of(whole, "allocated_gpu_hours") if is_told else None
     return (
         _hours("capacity_gpu_hours", "Capacity", wall, "Wall clock x devices in the inventory."),
-        _hours("allocated_gpu_hours", "Allocated", held, "Device-time held, by share."),
-        apparent_figure(time, wall),
-        *effective_figures(time, wall),
+        _hours("allocated_gpu_hours", "Allocated", allocated, "Device-time held, by share."),
+        _share("occupancy_ratio", "Occupancy", value_of(whole, "occupancy_ratio"),
+               "Allocated / capacity, whatever the work does.", is_told=is_told),
+        apparent_figure(found.spoken_for),
+        *effective_figures(found.spoken_for),
+        _gap_figure(found.spoken_for),
+        _share("utilization_ratio", "Utilisation of held time",
+               value_of(whole, "utilization_ratio"),
+               "Used / (allocated - unknown use), measured and estimated together.",
+               coverage_ratio=coverage, is_told=is_told),
+        _share("used_of_capacity_ratio", "Used of capacity",
+               value_of(whole, "used_of_capacity_ratio"),
+               "Used / capacity; unknown use counts as not used.",
+               coverage_ratio=coverage, is_told=is_told),
+        _share("estimated_of_used_ratio", "Estimated of used",
+               value_of(whole, "estimated_of_used_ratio"),
+               "Share of used GPU-hours known only by an upper bound or proxy (tiers 2 and 3)."),
+    )  # fmt: skip
+
+
+def leaf_figures(found: Usage) -> tuple[Figure, ...]:
+    """Return the GPU-hours of each leaf; they add up to capacity."""
+    whole = measures.leaves(found.rows)
+    of_holders = {"used", "allocated_idle"}
+    coverage = value_of(whole, "coverage_ratio")
+    return tuple(
         _hours(
-            "allocated_idle_gpu_hours",
-            "Held idle",
-            idle,
-            "Held device-time with SM (or graphics, or busy) and DRAM activity below 1 %.",
-            coverage_ratio=held_coverage(time),
-        ),
-        _hours(
-            "unknown_gpu_hours",
-            "Unknown",
-            value_of(totals, "unknown_gpu_hours"),
-            "Held device-time whose use was not observed; never counted as idle.",
-        ),
-        _hours(
-            "unattributed_busy_gpu_hours",
-            "Busy without holder",
-            unattributed_busy_hours(time),
-            "Device-time at work while no holder was recorded: its own class where the collector "
-            "told it so, else inside free time.",
-        ),
+            f"{name}_gpu_hours",
+            LEAF_TITLES[name][0],
+            None
+            if name in of_holders and not found.has_holders
+            else value_of(whole, f"{name}_gpu_hours"),
+            f"Device-time {LEAF_TITLES[name][1]}.",
+            coverage_ratio=coverage if name in of_holders else None,
+        )
+        for name in TREE
     )
+
+
+def rest_figures(found: Usage) -> tuple[Figure, ...]:
+    """Return what rests while held, what looks busy in vain, and what nobody answers for."""
+    whole = measures.leaves(found.rows)
+    coverage = value_of(whole, "coverage_ratio")
+    idle = value_of(whole, "idle_gpu_hours") if found.has_holders else None
+    nameless = measures.leaves(measures.unattributed(found.rows))
+    return (
+        _hours("idle_gpu_hours", "Held idle", idle,
+               "Held device-time with SM (or graphics, or busy) and DRAM activity below 1 %.",
+               coverage_ratio=coverage),
+        _hours("stuck_gpu_hours", "Looks stuck", value_of(whole, "stuck_gpu_hours"),
+               "Held device-time that looks at least 95 % busy while no pipe and no memory works."),
+        figure("idle_memory_bytes", "Memory held while idle",
+               value=value_of(whole, "idle_memory_bytes"), unit="bytes",
+               definition="Mean memory in use of a whole GPU that is held and at rest.", rows=ROWS),
+        _hours("unattributed_gpu_hours", "Unattributed",
+               value_of(nameless, "allocated_gpu_hours") if found.has_holders else None,
+               "Allocated device-time of no known tenant, or at work without a holder."),
+    )  # fmt: skip
 
 
 def _hours(  # noqa: PLR0917  # reads as one line of a list of figures
@@ -117,22 +164,40 @@ def _hours(  # noqa: PLR0917  # reads as one line of a list of figures
     )
 
 
-def apparent_figure(time: DeviceTime, wall_gpu_hours: float) -> Figure:
-    """Return apparent utilisation of all observed devices, whatever the tier."""
-    sums = time.weighted.select(pl.col("apparent_s", "apparent_known_s").sum())
-    known = value_of(sums, "apparent_known_s") or 0.0
+def _share(  # noqa: PLR0917  # reads as one line of a list of figures
+    key: str,
+    title: str,
+    value: float | None,
+    definition: str,
+    *,
+    coverage_ratio: float | None = None,
+    is_told: bool = True,
+) -> Figure:
     return figure(
-        "apparent_ratio",
-        "Apparent utilisation",
-        value=ratio(value_of(sums, "apparent_s") or 0.0, known),
+        key,
+        title,
+        value=value if is_told else None,
         unit="ratio",
-        definition="Time mean over observed devices of busy time, else graphics engine activity.",
+        definition=definition,
         rows=ROWS,
-        coverage_ratio=ratio(known / SECONDS_PER_HOUR, wall_gpu_hours),
+        coverage_ratio=coverage_ratio,
     )
 
 
-def effective_figures(time: DeviceTime, wall_gpu_hours: float) -> tuple[Figure, ...]:
+def apparent_figure(rows: pl.DataFrame) -> Figure:
+    """Return apparent utilisation, whatever the tier."""
+    sums = totals(rows)
+    known_s = total(sums, "apparent_known_s")
+    return _share(
+        "apparent_ratio",
+        "Apparent utilisation",
+        ratio(total(sums, "apparent_s"), known_s),
+        "Time mean over held device-time of busy time, else graphics engine activity.",
+        coverage_ratio=_coverage(known_s, rows),
+    )
+
+
+def effective_figures(rows: pl.DataFrame) -> tuple[Figure, ...]:
     """Return effective utilisation, one figure per tier that occurs; tier 1 always."""
     titles = {
         TIER_PIPES: ("effective_ratio", "Effective utilisation", "Measured from pipes and DRAM"),
@@ -141,186 +206,130 @@ def effective_figures(time: DeviceTime, wall_gpu_hours: float) -> tuple[Figure, 
     }  # fmt: skip
     figures = []
     for tier, (key, title, basis) in titles.items():
-        rows = time.weighted.filter(pl.col("tier") == tier)
-        known = total(rows, "effective_known_s")
-        if known == 0 and tier != TIER_PIPES:
-            continue
-        figures.append(
-            figure(
-                key,
-                title,
-                value=ratio(total(rows, "effective_s"), known),
-                unit="ratio",
-                definition=f"{basis}; time mean over the devices observed so (tier {tier}).",
-                rows=ROWS,
-                coverage_ratio=ratio(known / SECONDS_PER_HOUR, wall_gpu_hours),
-            )
-        )
+        sums = totals(rows.filter(pl.col("tier") == tier))
+        known_s = total(sums, "effective_known_s")
+        if known_s > 0 or tier == TIER_PIPES:
+            value = ratio(total(sums, "effective_s"), known_s)
+            told = f"{basis}; time mean over held device-time observed so (tier {tier})."
+            coverage = _coverage(known_s, rows)
+            figures.append(_share(key, title, value, told, coverage_ratio=coverage))
     return tuple(figures)
 
 
-def held_coverage(time: DeviceTime) -> float | None:
-    """Return the share of held device-time whose use is known."""
-    held = by_class(time.rows.filter("is_held" if time.has_holders else pl.lit(value=False)))
-    wall = total(held, "wall_gpu_hours")
-    known = wall - total(held, "unknown_gpu_hours") - total(held, "down_gpu_hours")
-    return ratio(max(known, 0.0), wall)
-
-
-def unattributed_busy_hours(time: DeviceTime) -> float | None:
-    """Return device-time seen active while nobody was recorded as holder."""
-    if not time.has_holders:
-        return None
-    told = total(time.rows, "unattributed_busy_gpu_hours")
-    held = time.segments.holders.select("slice_id")
-    known = pl.concat([held, time.segments.unheld.select("slice_id")]).unique()
-    free = time.weighted.join(known, on="slice_id", how="anti")
-    seen_s = total(free, "active_effective_s") + total(free, "active_ineffective_s")
-    return told + seen_s / SECONDS_PER_HOUR
-
-
-def span_gpu_hours(spans: pl.DataFrame) -> float:
-    """Return the GPU-hours that rows of ``allocation_spans`` hold, each by its share."""
-    length_us = pl.col("end_us") - pl.col("start_us")
-    held_us = spans.select((length_us * pl.col("gpu_share_ratio")).sum()).item()
-    return float(held_us) / MICROS_PER_SECOND / SECONDS_PER_HOUR
-
-
-def leaves_table(time: DeviceTime) -> Table:
-    """Return GPU-hours by class; they add up to wall clock x devices."""
-    totals = by_class(time.rows)
-    wall = pl.col("gpu_hours").sum()
-    frame = pl.DataFrame(
-        {
-            "leaf": [name.removesuffix("_gpu_hours") for name in CLASSES],
-            "title": [CLASS_TITLES[name][0] for name in CLASSES],
-            "gpu_hours": [total(totals, name) for name in CLASSES],
-            "meaning": [CLASS_TITLES[name][1] for name in CLASSES],
-        }
-    ).with_columns(share_ratio=utilization.share(pl.col("gpu_hours"), wall))
-    columns = (
-        column("leaf", "Class", "text"),
-        column("gpu_hours", "GPU-hours", "GPU-hours"),
-        column("share_ratio", "Share", "ratio", "of wall clock x devices"),
-        column("meaning", "Meaning", "text"),
-    )
-    return table(
-        "leaves",
-        "Where the GPU-hours went",
-        frame=frame,
-        columns=columns,
-        rows=ROWS,
-        note="Every device-second is in exactly one class; they add up to wall clock x devices.",
+def _gap_figure(rows: pl.DataFrame) -> Figure:
+    sums = totals(rows.filter(pl.col("tier") == TIER_PIPES))
+    known_s = total(sums, "gap_known_s")
+    return _share(
+        "gap_ratio",
+        "Apparent but not effective",
+        ratio(total(sums, "gap_s"), known_s),
+        "Time mean of apparent - effective over held time where both are measured.",
+        coverage_ratio=_coverage(known_s, rows),
     )
 
 
-def whole_table(time: DeviceTime) -> Table:
-    """Return means over all devices, and over held device-time, one row per tier."""
-    wall = time.rows.select(pl.col("wall_gpu_hours").sum())
-    held_wall = time.rows.filter("is_held").select(pl.col("wall_gpu_hours").sum())
-    held = utilization.held_slices(time.weighted, time.segments)
-    parts = [
-        utilization.means(rows, walls).with_columns(scope=pl.lit(name))
-        for name, rows, walls in (
-            ("all devices", time.weighted, wall),
-            ("held device-time", held, held_wall),
-        )
+def _coverage(known_s: float, rows: pl.DataFrame) -> float | None:
+    wall = total(totals(rows).select(wall=gpu_hours(pl.col("wall_ticks"))), "wall")
+    known = ratio(known_s / SECONDS_PER_HOUR, wall)
+    return None if known is None else min(known, 1.0)
+
+
+def findings(found: Usage) -> tuple[str, ...]:
+    """Return sentences on what is unknown, unplaced or unexpected, most important first."""
+    return (
+        *_holder_findings(found),
+        *_unknown_findings(found),
+        *_placing_findings(found),
+        *_unattributed_findings(found),
+        *_rest_findings(found),
+    )
+
+
+def _holder_findings(found: Usage) -> list[str]:
+    if found.has_holders or found.rows.is_empty():
+        return []
+    return [
+        "No holder is recorded in this period: all device-time without a loss is unknown, not free."
     ]
-    columns = (column("scope", "Over", "text"), *_MEANS)
-    return table("by_tier", "Means by tier", frame=pl.concat(parts), columns=columns, rows=ROWS)
 
 
-def group_table(time: DeviceTime, key: str, title: str) -> Table:
-    """Return means over all device-time by a property of the device, one row per tier."""
-    wall = time.rows.group_by(key).agg(pl.col("wall_gpu_hours").sum())
-    frame = utilization.means(time.weighted, wall, key)
-    return _means_table(
-        f"by_{key}", f"Means by {title}", frame=frame, first=column(key, title, "text")
-    )
-
-
-def holder_means_table(time: DeviceTime, key: str, title: str) -> Table:
-    """Return means over held device-time by a property of the holder, one row per tier."""
-    held = utilization.held_slices(time.weighted, time.segments)
-    wall = time.rows.filter("is_held").group_by(key).agg(pl.col("wall_gpu_hours").sum())
-    frame = utilization.means(held, wall, key)
-    name = f"means_by_{key.removesuffix('_id')}"
-    return _means_table(name, f"Means by {title}", frame=frame, first=column(key, title, "text"))
-
-
-def _means_table(key: str, title: str, *, frame: pl.DataFrame, first: Column) -> Table:
-    return table(key, title, frame=frame, columns=(first, *_MEANS), rows=ROWS)
-
-
-def tenant_table(time: DeviceTime, *, key: str = "tenant_id", title: str = "Tenant") -> Table:
-    """Return GPU-hours held, by class, most first."""
-    held = time.rows.filter("is_held")
-    known = pl.col("wall_gpu_hours") - pl.col("unknown_gpu_hours") - pl.col("down_gpu_hours")
-    effective = pl.col("effective_gpu_hours") + pl.col("effective_estimated_gpu_hours")
-    frame = (
-        by_class(held, key)
-        .with_columns(
-            effective_share_ratio=utilization.share(effective, known),
-            coverage_ratio=utilization.share(known, pl.col("wall_gpu_hours")),
-        )
-        .sort("wall_gpu_hours", key, descending=[True, False], nulls_last=True)
-    )
-    free_classes = {
-        "unattributed_busy_gpu_hours",
-        "unallocated_gpu_hours",
-        "unconfigured_gpu_hours",
-    }
-    columns = (
-        column(key, title, "text", "null: not recorded"),
-        column("wall_gpu_hours", "Held", "GPU-hours"),
-        *[each for each in _CLASS_COLUMNS if each.name not in free_classes],
-        column("effective_share_ratio", "Effective share", "ratio", "of held time of known use"),
-        column("coverage_ratio", "Coverage", "ratio", "known / held"),
-    )
-    return table(
-        f"by_{key.removesuffix('_id').removeprefix('workload_')}",
-        f"GPU-hours held by {title}",
-        frame=frame,
-        columns=columns,
-        rows=ROWS,
-    )
-
-
-def findings(time: DeviceTime) -> tuple[str, ...]:
-    """Return sentences on what is unknown or unexpected."""
+def _unknown_findings(found: Usage) -> list[str]:
+    coverage = value_of(measures.leaves(found.rows), "coverage_ratio")
     said = []
-    if time.rows.height and not time.has_holders:
-        said.append(
-            "No holder is recorded in this period: all device-time without a loss is unknown, "
-            "not free."
-        )
-    coverage = held_coverage(time)
-    if coverage is not None and coverage < utilization.PUBLISH_COVERAGE_RATIO:
+    if coverage is not None and coverage < measures.PUBLISH_COVERAGE_RATIO and found.has_holders:
         said.append(
             f"Only {percent(coverage)} of held GPU-hours were observed: means are not yet "
             "fit to publish."
         )
-    if time.stray_device_count:
+    by_reason = (
+        totals(found.rows.filter(pl.col("unknown_ticks") > 0), "reason")
+        .with_columns(hours=gpu_hours(pl.col("unknown_ticks")))
+        .sort("hours", "reason", descending=[True, False], nulls_last=True)
+    )
+    parts = [
+        f"{row['hours']:,.1f} because {_REASONS.get(row['reason'], row['reason'])}"
+        for row in by_reason.iter_rows(named=True)
+    ]
+    if parts and found.has_holders:
+        said.append(f"Use is unknown for {total(by_reason, 'hours'):,.1f} GPU-hours: "
+                    f"{'; '.join(parts)}.")  # fmt: skip
+    return said
+
+
+def _placing_findings(found: Usage) -> list[str]:
+    said = []
+    if found.stray_device_count:
         said.append(
-            f"{time.stray_device_count} devices send readings but are not in the inventory."
+            f"{found.stray_device_count} devices send readings but are not in the inventory."
         )
-    if time.indistinct_device_count:
+    if found.indistinct_device_count:
         said.append(
-            f"{time.indistinct_device_count} devices share their id with a device of another "
+            f"{found.indistinct_device_count} devices share their id with a device of another "
             "cluster: their readings cannot be told apart and count as unknown."
         )
-    unplaced = time.segments.unplaced
-    if unplaced.height:
+    if found.unplaced_allocation_count:
         said.append(
-            f"{unplaced.height} allocations ({span_gpu_hours(unplaced):,.1f} GPU-hours) name a GPU "
-            "or MIG instance that was not in the inventory: they are in no class."
+            f"{found.unplaced_allocation_count} allocations ({found.unplaced_gpu_hours:,.1f} "
+            "GPU-hours) name a GPU or MIG instance that was not in the inventory: they are in no "
+            "leaf."
         )
-    return tuple(said)
+    return said
+
+
+def _unattributed_findings(found: Usage) -> list[str]:
+    nameless = total(measures.leaves(measures.unattributed(found.rows)), "allocated_gpu_hours")
+    held = total(measures.leaves(found.rows), "allocated_gpu_hours")
+    if not found.has_holders or nameless <= held * measures.UNATTRIBUTED_TARGET_RATIO:
+        return []
+    said = (
+        f"{nameless:,.1f} GPU-hours ({percent(ratio(nameless, held))} of allocated) are of no "
+        "known tenant, or at work without a holder: nobody answers for them."
+    )
+    return [said]
+
+
+def _rest_findings(found: Usage) -> list[str]:
+    whole = measures.leaves(found.rows)
+    stuck, held = total(whole, "stuck_gpu_hours"), total(whole, "allocated_gpu_hours")
+    said = []
+    if held > 0 and stuck / held >= GHOST_WORTH_TELLING_RATIO:
+        said.append(
+            f"{stuck:,.1f} GPU-hours ({percent(stuck / held)} of held) look busy while nothing "
+            "works: suspected stuck, power not consulted."
+        )
+    memory = value_of(whole, "idle_memory_bytes")
+    if memory:
+        said.append(
+            f"A GPU that is held and at rest keeps {memory / _GIB_BYTES:,.1f} GiB of its memory in "
+            "use on average."
+        )
+    return said
 
 
 DEFINITION = ReportDefinition(
     name="utilization",
     summary="apparent and effective utilisation by tier, and where the GPU-hours went",
-    inputs=DEVICE_TIME_INPUTS,
+    inputs=(*USAGE_INPUTS, *by.CAPABILITY_INPUTS),
     build=build,
+    groupings=by.words(),
 )

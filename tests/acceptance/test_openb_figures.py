@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from analytics.bookkeeping import keep_books
 from analytics.reports.catalogue import REPORTS
 from analytics.reports.model import Question, Report
 from tests.support.analytics_openb import openb_frames
@@ -166,7 +167,10 @@ def test_model_constraints_dominate_where_they_exist(test_data: Path) -> None:
 
 
 def test_health_is_honest_about_a_trace_without_telemetry(test_data: Path) -> None:
-    found = report("health", test_data)
+    frames, period = openb_frames(test_data / "traces" / "openb", "openb_pod_list_default.csv")
+    books = keep_books(frames, period)
+    kept = {"ledger": books.rows, "rest": books.rest, "ledger_caveat": books.caveats}
+    found = REPORTS["health"].build({**frames, **kept}, Question(period=period))
     said = figures(found)
     assert said["effective_ratio"] is None
     assert said["allocated_idle_gpu_hours"] is None

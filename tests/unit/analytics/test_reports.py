@@ -11,8 +11,10 @@ from analytics.reports.model import Question, Report
 from analytics.reports.shape import percent
 from steward.period import Period
 from tests.support.analytics_frames import HOUR, NOON, ONE_HOUR, Row, frames, readings, rows
+from tests.support.ledger_rows import free, held, ledger
 
-UNITS = {"ratio", "s", "GPU-hours", "GPU", "milli-GPU", "W", "J", "bytes", "count", "text"}
+UNITS = {"ratio", "s", "GPU-hours", "GPU", "milli-GPU", "W", "J", "bytes", "count", "text",
+         "currency"}  # fmt: skip
 IDLE: Row = {"sm_active_ratio": 0.0, "tensor_active_ratio": 0.0, "dram_active_ratio": 0.0}
 
 
@@ -24,8 +26,9 @@ def made(name: str, **given: pl.DataFrame) -> Report:
     )
 
 
-def full(reading: Row) -> dict[str, pl.DataFrame]:
+def full(reading: Row, *kept: Row) -> dict[str, pl.DataFrame]:
     return {
+        "ledger": ledger(*kept),
         "node_history": rows("node_history", {}),
         "device_history": rows("device_history", {}, {"device_uuid": "GPU-b"}),
         "device_event_history": rows(
@@ -44,7 +47,11 @@ def full(reading: Row) -> dict[str, pl.DataFrame]:
     }
 
 
-WORLDS = {"nothing": {}, "zeros": full(IDLE), "unknowns": full({})}
+AT_REST: Row = {"observed_s": 3600.0, "gap_known_s": 3600.0, "apparent_known_s": 3600.0}
+ZEROS = full(IDLE, held(idle=1, **AT_REST), free(free_idle=1))
+UNKNOWNS = full({}, held(unknown=1, tier=None, reason="unobserved"), free(free_idle=1))
+BOTH = full(IDLE, held(idle=0.5), held(unknown=0.5, tier=None), free(free_idle=1))
+WORLDS = {"nothing": {}, "zeros": ZEROS, "unknowns": UNKNOWNS, "both": BOTH}
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -66,7 +73,7 @@ def test_report_is_whole(name: str, world: str) -> None:
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_report_on_an_instant(name: str) -> None:
-    world = frames(**full(IDLE))
+    world = frames(**ZEROS)
     definition = REPORTS[name]
     inputs = {query: world[query] for query in definition.inputs}
     assert definition.build(inputs, Question(period=Period(NOON, NOON))).name == name
@@ -77,9 +84,9 @@ def value(report: Report, key: str) -> object:
 
 
 def test_health_says_zero_where_zero_was_measured() -> None:
-    found = made("health", **WORLDS["zeros"])
+    found = made("health", **ZEROS)
     assert value(found, "effective_ratio") == 0.0
-    assert value(found, "allocated_idle_gpu_hours") == pytest.approx(1.0)
+    assert value(found, "idle_gpu_hours") == pytest.approx(1.0)
     assert value(found, "telemetry_coverage_ratio") == pytest.approx(0.5)
     assert any("team-a held 1.0 GPU-hours idle, 100.0 %" in text for text in found.findings)
     assert any("1 XID errors" in text for text in found.findings)
@@ -87,36 +94,23 @@ def test_health_says_zero_where_zero_was_measured() -> None:
 
 
 def test_health_says_unknown_where_nothing_was_measured() -> None:
-    found = made("health", **WORLDS["unknowns"])
+    found = made("health", **UNKNOWNS)
     assert value(found, "effective_ratio") is None
     assert value(found, "apparent_ratio") is None
-    assert value(found, "allocated_idle_gpu_hours") == 0.0
-    assert value(found, "unknown_gpu_hours") == pytest.approx(1.0)
+    assert value(found, "idle_gpu_hours") == 0.0
+    assert value(found, "unknown_use_gpu_hours") == pytest.approx(1.0)
     assert not any("idle" in text and "held" in text for text in found.findings)
 
 
 def test_tiers_are_never_averaged_together() -> None:
-    mixed = pl.concat(
-        [readings([IDLE] * 61), readings([{"sm_active_ratio": 0.8}] * 61, device_uuid="GPU-b")]
-    )
-    found = made("utilization", **{**WORLDS["zeros"], "utilization_sample": mixed})
+    bound: Row = {"tier": 2, "observed_s": 3600.0, "effective_s": 2880.0,
+                  "effective_known_s": 3600.0}  # fmt: skip
+    mixed = ledger(held(idle=1), held(used_estimated=0.8, ineffective=0.2, **bound))
+    found = made("utilization", **{**ZEROS, "ledger": mixed})
     assert value(found, "effective_ratio") == 0.0
     assert value(found, "effective_bound_ratio") == pytest.approx(0.8)
-    by_model = next(table.frame for table in found.tables if table.key == "by_model")
+    by_model = next(table.frame for table in found.tables if table.key == "means_by_model")
     assert by_model["tier"].to_list() == [1, 2]
-
-
-def test_readings_of_unknown_devices_are_told() -> None:
-    stray = readings([IDLE] * 3, device_uuid="GPU-z")
-    found = made("utilization", **{**WORLDS["zeros"], "utilization_sample": stray})
-    assert any("1 devices send readings but are not in the inventory" in t for t in found.findings)
-
-
-def test_busy_without_holder_is_told_apart_from_free() -> None:
-    busy = readings([{**IDLE, "sm_active_ratio": 0.5, "dram_active_ratio": 0.4}] * 61)
-    held = rows("allocation_history", {"device_uuid": "GPU-b"})
-    world = {**WORLDS["zeros"], "utilization_sample": busy, "allocation_history": held}
-    assert value(made("utilization", **world), "unattributed_busy_gpu_hours") == pytest.approx(1.0)
 
 
 def points_of(report: Report) -> pl.DataFrame:

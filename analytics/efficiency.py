@@ -1,0 +1,147 @@
+"""How much of what each job held did work, and which jobs wasted most."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from analytics import utilization
+from analytics.usage import share
+
+JOB: Final = ("cluster", "workload_uid", "tenant_id", "owner", "workload_class")
+"""What tells jobs apart; a workload that changed hands counts once for each holder."""
+
+_OF_USE: Final = ("used_gpu_hours", "wasted_gpu_hours", "zero_gpu_hours")
+
+
+def jobs(rows: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
+    """Return what each job held and used.
+
+    Args:
+        rows: rows of ``ledger``; only held time counts.
+        devices: rows of ``inventory.current_devices``, for the memory of each model.
+
+    Returns:
+        one row per combination of ``JOB``, most wasted GPU-hours first (ties by its columns)
+            the columns of ``JOB``, models str (joined by "|"), tiers str ("1" or "1+2": how use
+            was known; empty: it was not), held_gpu_hours, used_gpu_hours, wasted_gpu_hours
+            (allocated idle: at rest, or active without working), zero_gpu_hours (at rest),
+            unknown_gpu_hours, stuck_gpu_hours f64,
+            utilization_ratio f64 | null (used / held time of known use), coverage_ratio f64 | null
+            (held time of known use / held), memory_peak_ratio f64 | null (peak memory in use on one
+            device / its board's memory, null where either is not known), waste_rank i64 | null (1
+            wasted most; equal waste shares a rank), efficiency_rank i64 | null (1 used the largest
+            share of what it held)
+        What was used and wasted is null, and without a rank, where no use is known at all.
+    """
+    held, is_known = rows.filter("is_held"), pl.col("utilization_ratio").is_not_null()
+    measured = utilization.leaves(held, *JOB)
+    parts = [_models(held), _tiers(held), _memory(held, devices)]
+    for part in parts:
+        measured = measured.join(part, on=JOB, how="left", nulls_equal=True)
+    return (
+        measured.rename(
+            {
+                "wall_gpu_hours": "held_gpu_hours",
+                "allocated_idle_gpu_hours": "wasted_gpu_hours",
+                "idle_gpu_hours": "zero_gpu_hours",
+            }
+        )
+        .with_columns(pl.when(is_known).then(pl.col(name)).alias(name) for name in _OF_USE)
+        .with_columns(
+            waste_rank=_rank("wasted_gpu_hours"), efficiency_rank=_rank("utilization_ratio")
+        )
+        .sort("wasted_gpu_hours", *JOB, descending=[True] + [False] * len(JOB), nulls_last=True)
+        .select(
+            *JOB,
+            "models",
+            "tiers",
+            "held_gpu_hours",
+            "used_gpu_hours",
+            "wasted_gpu_hours",
+            "zero_gpu_hours",
+            "unknown_gpu_hours",
+            "stuck_gpu_hours",
+            "utilization_ratio",
+            "coverage_ratio",
+            "memory_peak_ratio",
+            "waste_rank",
+            "efficiency_rank",
+        )
+    )
+
+
+def with_spells(found: pl.DataFrame, spells: pl.DataFrame) -> pl.DataFrame:
+    """Return jobs with ``longest_idle_s`` and ``idle_spell_count``, 0 spells where none was long.
+
+    Args:
+        found: rows of ``jobs``.
+        spells: rows of ``spells.idle_spells``.
+    """
+    job = ("cluster", "workload_uid", "tenant_id")
+    longest = spells.group_by(job).agg(
+        longest_idle_s=pl.col("length_s").max(), idle_spell_count=pl.len().cast(pl.Int64)
+    )
+    return found.join(
+        longest, on=job, how="left", nulls_equal=True, maintain_order="left"
+    ).with_columns(pl.col("idle_spell_count").fill_null(0))
+
+
+def holders(found: pl.DataFrame, *keys: str) -> pl.DataFrame:
+    """Return what the jobs of each holder held and wasted.
+
+    Args:
+        found: rows of ``jobs``.
+        keys: what to group by, of ``JOB``.
+
+    Returns:
+        one row per combination of keys, most wasted GPU-hours first (ties by keys)
+            keys, job_count i64, held_gpu_hours, used_gpu_hours, wasted_gpu_hours,
+            zero_gpu_hours, unknown_gpu_hours f64, waste_share_ratio (of all waste),
+            utilization_ratio, coverage_ratio: null where there is nothing to divide by
+    """
+    hours = [name for name in found.columns if name.endswith("_gpu_hours")]
+    known = pl.col("used_gpu_hours") + pl.col("wasted_gpu_hours")
+    return (
+        found.group_by(keys)
+        .agg(pl.len().cast(pl.Int64).alias("job_count"), pl.col(hours).sum())
+        .with_columns(
+            waste_share_ratio=share(pl.col("wasted_gpu_hours"), pl.col("wasted_gpu_hours").sum()),
+            utilization_ratio=share(pl.col("used_gpu_hours"), known),
+            coverage_ratio=share(known, known + pl.col("unknown_gpu_hours")),
+        )
+        .sort("wasted_gpu_hours", *keys, descending=[True] + [False] * len(keys), nulls_last=True)
+    )
+
+
+def _rank(name: str) -> pl.Expr:
+    """Return the rank by a column, the largest first; null is not ranked."""
+    return pl.col(name).rank("min", descending=True).cast(pl.Int64)
+
+
+def _models(held: pl.DataFrame) -> pl.DataFrame:
+    names = pl.col("model").drop_nulls().unique().sort()
+    return held.group_by(JOB).agg(models=names.str.join("|"))
+
+
+def _tiers(held: pl.DataFrame) -> pl.DataFrame:
+    known = pl.sum_horizontal(
+        "used_measured_ticks", "used_estimated_ticks", "ineffective_ticks", "idle_ticks"
+    )
+    tiers = pl.col("tier").filter(known > 0).drop_nulls().unique().sort()
+    return held.group_by(JOB).agg(tiers=tiers.cast(pl.String).str.join("+"))
+
+
+def _memory(held: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
+    """Return the peak share of memory; a model whose boards differ in size tells nothing."""
+    size = pl.col("memory_total_bytes")
+    boards = devices.group_by("cluster", "model").agg(
+        board_bytes=pl.when(size.is_not_null().all() & (size.n_unique() == 1)).then(size.first())
+    )
+    peak = share(pl.col("memory_peak_bytes"), pl.col("board_bytes"))
+    return (
+        held.join(boards, on=("cluster", "model"), how="left", nulls_equal=True)
+        .group_by(JOB)
+        .agg(memory_peak_ratio=peak.max())
+    )
