@@ -17,7 +17,7 @@ demo: setup ## Build a warehouse from a simulated fleet, print its health, serve
 	@$(BIN)/steward demo $(ARGS)
 
 test: setup ## Install what the tests need, then run all of them.
-	@for part in browser compiler prometheus cluster; do deploy/setup.sh $$part || exit 1; done
+	@for part in browser compiler prometheus cluster focus; do deploy/setup.sh $$part || exit 1; done
 	$(BIN)/pytest --cov --cov-report=term:skip-covered $(ARGS)
 
 cluster-binaries: ## Build the programs of the test cluster, once (or take them from KUBEBUILDER_ASSETS).

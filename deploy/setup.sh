@@ -6,6 +6,7 @@
 #   deploy/setup.sh compiler    a C compiler, which builds the stand-in for the GPU driver's library
 #   deploy/setup.sh prometheus  Prometheus and promtool; no service of the system is left running
 #   deploy/setup.sh cluster     the programs of the test cluster, built from their Go modules
+#   deploy/setup.sh focus       the validator of the cost export, in an environment of its own
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export UV_PYTHON_DOWNLOADS=never
@@ -112,5 +113,6 @@ case "${1:-}" in
     compiler) get_compiler ;;
     prometheus) get_prometheus ;;
     cluster) get_cluster ;;
-    *) say "usage: deploy/setup.sh venv|browser|compiler|prometheus|cluster"; exit 2 ;;
+    focus) deploy/focus_validator.sh ;;
+    *) say "usage: deploy/setup.sh venv|browser|compiler|prometheus|cluster|focus"; exit 2 ;;
 esac
