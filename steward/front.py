@@ -11,7 +11,7 @@ from steward.version import __version__
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "See": ("demo", "report", "dashboard"),
     "Ask": ("sql",),
-    "Pay": ("price", "budget", "close", "focus"),
+    "Pay": ("price", "budget", "close", "focus", "capability"),
     "Run": ("up", "collect", "agent", "warehouse", "ledger", "import"),
     "Administer": ("db", "settings", "completion"),
 }

@@ -30,7 +30,7 @@ if name == "import":
     (folder / "rows").write_text("built")
 elif name == "report":
     print("health of", (folder / "rows").read_text(), flush=True)
-elif name == "ledger" and "--follow" not in arguments:
+elif name == "price" or (name == "ledger" and "--follow" not in arguments):
     pass
 elif name in {"collect", "ledger"}:
     import signal

@@ -54,13 +54,14 @@ def test_demo_exit_builds_and_reports(place: Path, capfd: pytest.CaptureFixture[
     assert main(["demo", "--exit", "--days", "2", "--seed", "3"]) == 0
     captured = capfd.readouterr()
 
-    first, second, third = started(place)
+    first, second, third, fourth = started(place)
     assert (first["name"], first["arguments"]) == (
         "import",
         ["simulated", "--days", "2", "--seed", "3"],
     )
     assert (second["name"], second["arguments"]) == ("ledger", ["build", "--quiet"])
-    assert (third["name"], third["arguments"]) == ("report", ["health"])
+    assert (third["name"], third["arguments"]) == ("price", ["import", "--example"])
+    assert (fourth["name"], fourth["arguments"]) == ("report", ["health"])
     assert first["STEWARD_DATA_DIR"] == str(place / "steward" / "demo")
     assert captured.out == "health of built\n"
     assert "run `steward demo` to see the same fleet in the browser" in captured.err
@@ -70,12 +71,17 @@ def test_a_finished_demo_is_used_again_until_fresh(place: Path) -> None:
     for arguments in ([], [], ["--fresh"], ["--days", "3"]):
         assert main(["demo", "--exit", *arguments]) == 0
 
-    built = ["import", "ledger", "report"]
+    built = ["import", "ledger", "price", "report"]
     assert names(place) == [*built, "report", *built, *built]
 
 
 @pytest.mark.parametrize(
-    ("failing", "begun"), [("import", ["import"]), ("ledger", ["import", "ledger"])]
+    ("failing", "begun"),
+    [
+        ("import", ["import"]),
+        ("ledger", ["import", "ledger"]),
+        ("price", ["import", "ledger", "price"]),
+    ],
 )
 def test_a_demo_that_failed_is_built_again(
     place: Path, monkeypatch: pytest.MonkeyPatch, *, failing: str, begun: list[str]
@@ -85,7 +91,7 @@ def test_a_demo_that_failed_is_built_again(
     monkeypatch.delenv("TEST_FAILING")
     assert main(["demo", "--exit"]) == 0
 
-    assert names(place) == [*begun, "import", "ledger", "report"]
+    assert names(place) == [*begun, "import", "ledger", "price", "report"]
 
 
 def test_a_failing_report_is_the_demos_failure(
@@ -94,7 +100,7 @@ def test_a_failing_report_is_the_demos_failure(
     monkeypatch.setenv("TEST_FAILING", "report")
 
     assert main(["demo"]) == 7
-    assert names(place) == ["import", "ledger", "report"]
+    assert names(place) == ["import", "ledger", "price", "report"]
 
 
 def test_demo_never_builds_over_other_rows(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
