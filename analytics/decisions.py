@@ -89,15 +89,15 @@ def unstrand(ledger: Charged) -> tuple[Candidate, ...]:
 
 
 def lend(ledger: Charged) -> Candidate:
-    """Return the candidate of lending GPUs that a guarantee keeps free."""
+    """Return the candidate of lending out, or giving up, guarantees that were left unused."""
     ticks = leaf("reserved_unused")
     part = ledger.part(pl.col("reserved_unused_ticks") > 0)
     count = part.rows.select("cluster", "queue").n_unique()
     return Candidate(
         key="lend_reserved",
-        text=f"Lend the reserved GPUs that {_count(count, 'queue')} left unused",
+        text=f"Lend out or shrink the guarantees that {_count(count, 'queue')} left unused",
         stake=part.stake(ticks),
-        evidence="free under a guarantee; most: "
+        evidence="free within a guarantee, and nobody borrowed it; most: "
         + part.most(ticks, keys=("tenant_id", "queue"), unknown="unknown queue"),
         row_count=count,
         coverage_ratio=None,
@@ -126,8 +126,8 @@ def place_waiting(
         text=f"Place work that waited ({_count(waiting_count, 'attempt')}) on free GPUs, "
         "or find out what stops it",
         stake=free.portion(min(ticks, free.ticks)),
-        evidence=f"up to {most:,.1f} GPUs were waited for while as many of a model that the waiting "
-        "work accepts were free in its cluster (CPU, memory, quota and gangs not consulted)",
+        evidence=f"up to {most:,.1f} GPUs were waited for while as many that the waiting work "
+        "accepts were free in its cluster (CPU, memory, quota and gangs not consulted)",
         row_count=waiting_count,
         coverage_ratio=None,
         rows="transition_history",
@@ -189,7 +189,7 @@ def record_prices(ledger: Charged) -> Candidate:
     ticks = pl.col("wall_ticks")
     is_priced = pl.col("currency").is_in(list(ledger.factors)).fill_null(value=False)
     part = ledger.part(~is_priced)
-    count = part.rows.select("cluster", "model").n_unique()
+    count = part.rows["model"].n_unique()
     return Candidate(
         key="record_prices",
         text=f"Record prices of {_count(count, 'GPU model')}: without them nothing has its money",

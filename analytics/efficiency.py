@@ -20,7 +20,7 @@ def jobs(rows: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         rows: rows of ``ledger``; only held time counts.
-        devices: rows of ``inventory.current_devices``, for the memory of each model.
+        devices: rows of ``inventory.known_devices``, for the memory of each model.
 
     Returns:
         one row per combination of ``JOB``, most wasted GPU-hours first (ties by its columns)
@@ -73,7 +73,9 @@ def jobs(rows: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_spells(found: pl.DataFrame, spells: pl.DataFrame) -> pl.DataFrame:
-    """Return jobs with ``longest_idle_s`` and ``idle_spell_count``, 0 spells where none was long.
+    """Return jobs with ``longest_idle_s`` and ``idle_spell_count``.
+
+    0 spells where none was long; null where the use of a job is not known at all.
 
     Args:
         found: rows of ``jobs``.
@@ -83,9 +85,11 @@ def with_spells(found: pl.DataFrame, spells: pl.DataFrame) -> pl.DataFrame:
     longest = spells.group_by(job).agg(
         longest_idle_s=pl.col("length_s").max(), idle_spell_count=pl.len().cast(pl.Int64)
     )
+    count = pl.col("idle_spell_count")
+    none = pl.when(pl.col("utilization_ratio").is_not_null()).then(0)
     return found.join(
         longest, on=job, how="left", nulls_equal=True, maintain_order="left"
-    ).with_columns(pl.col("idle_spell_count").fill_null(0))
+    ).with_columns(count.fill_null(none))
 
 
 def holders(found: pl.DataFrame, *keys: str) -> pl.DataFrame:
@@ -100,12 +104,14 @@ def holders(found: pl.DataFrame, *keys: str) -> pl.DataFrame:
             keys, job_count i64, held_gpu_hours, used_gpu_hours, wasted_gpu_hours,
             zero_gpu_hours, unknown_gpu_hours f64, waste_share_ratio (of all waste),
             utilization_ratio, coverage_ratio: null where there is nothing to divide by
+        What was used and wasted is null where the use of none of the jobs is known.
     """
     hours = [name for name in found.columns if name.endswith("_gpu_hours")]
-    known = pl.col("used_gpu_hours") + pl.col("wasted_gpu_hours")
+    known = (pl.col("used_gpu_hours") + pl.col("wasted_gpu_hours")).fill_null(0.0)
+    sums = [pl.when(pl.col(name).is_not_null().any()).then(pl.col(name).sum()) for name in hours]
     return (
         found.group_by(keys)
-        .agg(pl.len().cast(pl.Int64).alias("job_count"), pl.col(hours).sum())
+        .agg(pl.len().cast(pl.Int64).alias("job_count"), *sums)
         .with_columns(
             waste_share_ratio=share(pl.col("wasted_gpu_hours"), pl.col("wasted_gpu_hours").sum()),
             utilization_ratio=share(pl.col("used_gpu_hours"), known),

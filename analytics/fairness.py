@@ -88,8 +88,7 @@ def quota_use(spans: pl.DataFrame, entity: str) -> pl.DataFrame:
 
 
 def _use(spans: pl.DataFrame, *keys: str) -> pl.DataFrame:
-    hours = (pl.col("end_us") - pl.col("start_us")) / _MICROS_PER_HOUR
-    is_known = pl.col("guaranteed").is_not_null() & pl.col("used").is_not_null()
+    hours, is_known = _hours(), _is_told()
     guaranteed, used = (
         (pl.col(name) * hours).filter(is_known).sum() for name in ("guaranteed", "used")
     )
@@ -102,6 +101,22 @@ def _use(spans: pl.DataFrame, *keys: str) -> pl.DataFrame:
         )
         .sort(keys, nulls_last=True)
     )
+
+
+def told_ratio(spans: pl.DataFrame) -> float | None:
+    """Return the share of quota time for which guarantee and use are told; None without any."""
+    known, whole = spans.select(known=_hours().filter(_is_told()).sum(), whole=_hours().sum()).row(
+        0
+    )
+    return known / whole if whole > 0 else None
+
+
+def _hours() -> pl.Expr:
+    return (pl.col("end_us") - pl.col("start_us")) / _MICROS_PER_HOUR
+
+
+def _is_told() -> pl.Expr:
+    return pl.col("guaranteed").is_not_null() & pl.col("used").is_not_null()
 
 
 def quota_by_day(

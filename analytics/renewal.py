@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -142,15 +143,27 @@ def verdicts(models: pl.DataFrame, tiers: Mapping[str, TierDemand]) -> pl.DataFr
     Args:
         models: rows of ``models``.
         tiers: what ``tier_demand`` returns, over all clusters.
+
+    What is held least is judged first (ties by name); where it may go, its GPUs are no room for the
+    next, and what it held needs room too: two models never stand in for each other.
     """
-    said = [
-        _verdict(row, tiers.get(str(row["capability"])), others=_elsewhere(models, row))
-        for row in models.iter_rows(named=True)
-    ]
+    said: dict[int, tuple[str, str]] = {}
+    going: list[dict[str, object]] = []
+    rows = list(enumerate(models.iter_rows(named=True)))
+    for number, row in sorted(rows, key=lambda each: _least_held(each[1])):
+        others = _elsewhere(models, row, going=going)
+        said[number] = _verdict(row, tiers.get(str(row["capability"])), others=others)
+        if said[number][0] == RETIRE:
+            going.append(row)
     return models.with_columns(
-        pl.Series("verdict", [verdict for verdict, _ in said], dtype=pl.String),
-        pl.Series("reason", [reason for _, reason in said], dtype=pl.String),
+        pl.Series("verdict", [said[number][0] for number, _ in rows], dtype=pl.String),
+        pl.Series("reason", [said[number][1] for number, _ in rows], dtype=pl.String),
     )
+
+
+def _least_held(row: Mapping[str, object]) -> tuple[float, str, str]:
+    held = _number(row["held_ratio"])
+    return (math.inf if held is None else held, str(row["cluster"]), str(row["model"]))
 
 
 def _verdict(
@@ -193,17 +206,24 @@ def _of_short(row: Mapping[str, object], tier: TierDemand) -> tuple[str, str]:
     return BUY, why
 
 
-def _elsewhere(models: pl.DataFrame, row: Mapping[str, object]) -> float:
-    """Return free GPUs of other models of the same cluster, of the row's tier or stronger."""
+def _elsewhere(
+    models: pl.DataFrame, row: Mapping[str, object], *, going: Sequence[Mapping[str, object]]
+) -> float:
+    """Return free GPUs of other models of the same cluster, of the row's tier or stronger.
+
+    Those that are going do not count, and room for what they hold is taken off.
+    """
     if row["capability"] is None:
         return 0.0
     strong = TIERS[: TIERS.index(str(row["capability"])) + 1]
+    gone = [each for each in going if each["cluster"] == row["cluster"]]
     others = models.filter(
         pl.col("cluster") == row["cluster"],
-        pl.col("model") != row["model"],
+        ~pl.col("model").is_in([row["model"], *(each["model"] for each in gone)]),
         pl.col("capability").is_in(strong),
     )
-    return float(others["free_gpu_count"].sum())
+    moved = sum(_number(each["held_gpu_count"]) or 0.0 for each in gone)
+    return max(float(others["free_gpu_count"].sum()) - moved, 0.0)
 
 
 def _number(value: object) -> float | None:

@@ -43,7 +43,8 @@ def declared(values: pl.DataFrame, period: Period) -> pl.DataFrame:
 
     Args:
         values: rows of ``state.business_value``, any order.
-        period: its end is the instant; a declaration that ends then no longer holds.
+        period: its last moment counts: a declaration that ends with it still holds, one that
+            starts at its end does not.
 
     Returns:
         one row per scope and key, ascending: scope_kind, scope_key, value_level str,

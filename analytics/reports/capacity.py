@@ -16,6 +16,7 @@ from analytics.cost.costing import INPUTS as COST_INPUTS
 from analytics.cost.costing import cost_instants, costing
 from analytics.cost.days import midnights
 from analytics.cost.rounding import money_text
+from analytics.cost.rounding_frames import minor_as_text, with_minor
 from analytics.demand import ALL, daily, wanted_tiers
 from analytics.inputs import conform
 from analytics.inventory import current_devices
@@ -230,18 +231,18 @@ def _models_table(models: pl.DataFrame) -> Table:
 
 
 def with_costs(models: pl.DataFrame) -> pl.DataFrame:
-    """Return models with cost and cost_per_used_gpu_hour as decimal text, null where unknown."""
-    costs: list[str | None] = []
+    """Return models with cost and cost_per_used_gpu_hour as decimal text, null where unknown.
+
+    Printed costs of one currency add up to its total.
+    """
     per_hour: list[str | None] = []
-    for row in models.select("currency", "cost_parts", "used_ticks").iter_rows():
-        currency, parts, ticks = row
-        is_used = currency is not None and ticks
-        costs.append(None if currency is None else money_text(parts, currency))
+    for currency, parts, ticks in models.select("currency", "cost_parts", "used_ticks").iter_rows():
+        is_used = currency is not None and ticks > 0
         each = Fraction(parts * TICKS_PER_GPU_HOUR, ticks) if is_used else None
         per_hour.append(money_text(each, currency) if is_used else None)
-    return models.with_columns(
-        pl.Series("cost", costs, dtype=pl.String),
+    return with_minor(models, parts="cost_parts", ties=("cluster", "model")).with_columns(
         pl.Series("cost_per_used_gpu_hour", per_hour, dtype=pl.String),
+        cost=minor_as_text("cost_minor"),
     )
 
 

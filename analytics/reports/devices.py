@@ -8,7 +8,7 @@ import polars as pl
 
 from analytics.identity import named_by_cluster, named_by_node, shared_ids
 from analytics.inputs import conform
-from analytics.inventory import current_devices, current_instances
+from analytics.inventory import current_devices, current_instances, known_devices
 from analytics.reports.model import Figure, Question, Report, ReportDefinition
 from analytics.reports.shape import column, figure, ratio, table
 from analytics.rollup import device_readings, instance_readings
@@ -59,6 +59,8 @@ def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
     stored = named_by_cluster(seen, shared)
     samples = named_by_node(conform(_ROWS, frames[_ROWS]), shared, devices=seen)
     boards, instances = current_devices(stored, nodes), current_instances(stored)
+    left = known_devices(stored, nodes).join(boards, on="device_uuid", how="anti")
+    samples = samples.join(left, on="device_uuid", how="anti", maintain_order="left")
     readings = device_readings(samples, boards, instances)
     return Report(
         name=DEFINITION.name,

@@ -9,7 +9,7 @@ import polars as pl
 
 from analytics import efficiency
 from analytics.inputs import conform
-from analytics.inventory import current_devices
+from analytics.inventory import known_devices
 from analytics.reports.grouping import Grouping, grouping
 from analytics.reports.measured import USAGE_INPUTS, usage
 from analytics.reports.model import Column, Figure, Question, Report, ReportDefinition, Table
@@ -58,7 +58,7 @@ def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
         UsageError: the question names a grouping that the report does not take.
     """
     found = usage(frames)
-    devices = current_devices(
+    devices = known_devices(
         conform("device_history", frames["device_history"]),
         conform("node_history", frames["node_history"]),
     )

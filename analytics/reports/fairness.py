@@ -8,6 +8,7 @@ from typing import Final
 
 import polars as pl
 
+from analytics.cost.days import midnights
 from analytics.fairness import (
     HALF_LIFE_S,
     fair_shares,
@@ -17,17 +18,18 @@ from analytics.fairness import (
     quota_spans,
     quota_use,
     starvation,
+    told_ratio,
 )
 from analytics.inputs import conform
+from analytics.reports.grouping import Grouping, grouping
 from analytics.reports.model import Figure, Question, Report, ReportDefinition, Table
 from analytics.reports.shape import column, figure, percent, ratio, table, total
 from analytics.usage import gpu_hours
 from steward.units import SECONDS_PER_DAY
 
 _QUOTA, _LEDGER = "quota_use", "ledger"
-GROUPINGS: Final = {"team": "tenant_id", "queue": "queue"}
-"""Words of ``--by`` and the columns that they name."""
-_TITLES: Final = {"team": "Team", "queue": "Queue"}
+GROUPINGS: Final = ("team", "queue")
+"""Words of ``--by``."""
 HALF_LIFE_DAYS: Final = HALF_LIFE_S / SECONDS_PER_DAY
 STARVED_WORTH_TELLING_GPU_HOURS: Final = 1.0
 """A shorter wait within one's own guarantee is the ordinary time that preemption takes."""
@@ -35,21 +37,18 @@ STARVED_WORTH_TELLING_GPU_HOURS: Final = 1.0
 
 def days(_state: Mapping[str, pl.DataFrame], question: Question) -> tuple[datetime, ...]:
     """Return the midnights of the period in the question's zone: use fades day by day."""
-    zone, period = question.time_zone, question.period
-    ends = pl.Series([period.from_at, period.until_at], dtype=pl.Datetime("us", "UTC"))
-    first, last = ends.dt.convert_time_zone(zone).dt.date().to_list()
-    dates = pl.date_range(first, last, "1d", eager=True)
-    midnights = dates.cast(pl.Datetime("us")).dt.replace_time_zone(
-        zone, ambiguous="earliest", non_existent="null"
-    )
-    return tuple(midnights.drop_nulls().dt.convert_time_zone("UTC").to_list())
+    return midnights(question.period, question.time_zone)
 
 
 def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
-    """Return quota use, borrowing, starvation and fair shares."""
+    """Return quota use, borrowing, starvation and fair shares.
+
+    Raises:
+        UsageError: the question names a grouping that the report does not take.
+    """
     period = question.period
-    word = question.by or "team"
-    entity = GROUPINGS[word]
+    by = grouping(question.by or GROUPINGS[0], allowed=GROUPINGS)
+    entity = by.key
     ledger = conform(_LEDGER, frames[_LEDGER])
     spans = quota_spans(conform(_QUOTA, frames[_QUOTA]), period)
     shares = fair_shares(ledger, spans, period, entity=entity)
@@ -59,13 +58,15 @@ def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
         name=DEFINITION.name,
         title="Fairness",
         period=period,
-        figures=_figures(use, lent, starved=starved, shares=shares),
+        figures=_figures(use, lent, starved=starved, shares=shares, known_ratio=told_ratio(spans)),
         tables=(
-            _use_table(use, word),
+            _use_table(use, by),
             _days_table(
-                quota_by_day(spans, entity, edges=days(frames, question), period=period), question
+                quota_by_day(spans, entity, edges=days(frames, question), period=period),
+                by,
+                question.time_zone,
             ),
-            _shares_table(shares, word),
+            _shares_table(shares, by),
             _pairs_table(lent, "lending", "Who borrowed from whom", starts=("borrower", "lender")),
             _pairs_table(
                 starved, "starvation", "Who waited while others borrowed",
@@ -77,13 +78,17 @@ def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
 
 
 def _figures(
-    use: pl.DataFrame, lent: pl.DataFrame, *, starved: pl.DataFrame, shares: pl.DataFrame
+    use: pl.DataFrame,
+    lent: pl.DataFrame,
+    *,
+    starved: pl.DataFrame,
+    shares: pl.DataFrame,
+    known_ratio: float | None,
 ) -> tuple[Figure, ...]:
     known = not use.is_empty()
     guaranteed, used, unused = (
         _known_total(use, f"{name}_gpu_hours") for name in ("guaranteed", "used", "unused")
     )
-    coverage = use["known_ratio"].mean() if known else None
     facts: tuple[tuple[str, str, float | None, str, str, str], ...] = (
         ("guaranteed_gpu_hours", "Guaranteed", guaranteed, "GPU-hours",
          "Guarantees x time, of all queues.", _QUOTA),
@@ -103,8 +108,7 @@ def _figures(
     return tuple(
         figure(
             key, title, value=value, unit=unit, definition=definition, rows=rows,
-            coverage_ratio=float(coverage) if rows == _QUOTA and isinstance(coverage, float)
-            else None,
+            coverage_ratio=known_ratio if rows == _QUOTA else None,
         )
         for key, title, value, unit, definition, rows in facts
     )  # fmt: skip
@@ -115,9 +119,9 @@ def _known_total(use: pl.DataFrame, name: str) -> float | None:
     return float(known.sum()) if len(known) else None
 
 
-def _use_table(use: pl.DataFrame, word: str) -> Table:
+def _use_table(use: pl.DataFrame, by: Grouping) -> Table:
     columns = (
-        column(GROUPINGS[word], _TITLES[word], "text"),
+        *by.columns(),
         column("guaranteed_gpu_hours", "Guaranteed", "GPU-hours"),
         column("used_gpu_hours", "Used", "GPU-hours"),
         column("used_of_guaranteed_ratio", "Used of guaranteed", "ratio"),
@@ -126,19 +130,17 @@ def _use_table(use: pl.DataFrame, word: str) -> Table:
         column("limit_gpu_hours", "Limit", "GPU-hours"),
         column("known_ratio", "Known", "ratio", "share of time with guarantee and use told"),
     )
-    title = f"Quota by {_TITLES[word].lower()}"
     return table(
-        f"quota_by_{word}", title, frame=use, columns=columns, rows=_QUOTA,
+        f"quota_by_{by.word}", f"Quota by {by.word}", frame=use, columns=columns, rows=_QUOTA,
         note="Weighted by time; each reading holds until the next.",
     )  # fmt: skip
 
 
-def _days_table(use: pl.DataFrame, question: Question) -> Table:
-    word = question.by or "team"
-    told = pl.col("starts_at").dt.convert_time_zone(question.time_zone)
+def _days_table(use: pl.DataFrame, by: Grouping, zone: str) -> Table:
+    told = pl.col("starts_at").dt.convert_time_zone(zone)
     columns = (
         column("day", "Day", "text"),
-        column(GROUPINGS[word], _TITLES[word], "text"),
+        *by.columns(),
         column("guaranteed_gpu_hours", "Guaranteed", "GPU-hours"),
         column("used_gpu_hours", "Used", "GPU-hours"),
         column("borrowed_gpu_hours", "Borrowed", "GPU-hours"),
@@ -147,13 +149,13 @@ def _days_table(use: pl.DataFrame, question: Question) -> Table:
     return table(
         "quota_by_day", "Quota day by day", rows=_QUOTA, columns=columns,
         frame=use.with_columns(day=told.dt.to_string("%Y-%m-%d")),
-        note=f"Days of {question.time_zone}; the first and last are cut to the period.",
+        note=f"Days of {zone}; the first and last are cut to the period.",
     )  # fmt: skip
 
 
-def _shares_table(shares: pl.DataFrame, word: str) -> Table:
+def _shares_table(shares: pl.DataFrame, by: Grouping) -> Table:
     columns = (
-        column(GROUPINGS[word], _TITLES[word], "text"),
+        *by.columns(),
         column("entitled_share_ratio", "Promised share", "ratio", "of all guarantees"),
         column("allocated_gpu_hours", "Allocated, faded", "GPU-hours"),
         column("allocated_share_ratio", "Share", "ratio"),
@@ -195,8 +197,7 @@ def _findings(
             f"{row['waiting']} waited within its own guarantee while {row['borrower']} borrowed "
             f"up to {row['gpu_hours']:,.1f} GPU-hours of it."
         )
-    hours = (pl.col("end_us") - pl.col("start_us")) / 3_600_000_000
-    promised = total(spans.select(gpu_hours=pl.col("guaranteed") * hours), "gpu_hours")
+    promised = total(quota_use(spans, "cluster"), "guaranteed_gpu_hours")
     capacity = total(ledger.select(wall=gpu_hours(pl.col("wall_ticks"))), "wall")
     if capacity and promised > capacity * OVERCOMMIT_TOLERANCE_RATIO:
         share = percent(ratio(promised, capacity))
@@ -214,6 +215,6 @@ DEFINITION = ReportDefinition(
     summary="whose quota was used by whom, who waited meanwhile, and whether shares are fair",
     inputs=(_QUOTA, _LEDGER),
     build=build,
-    groupings=tuple(GROUPINGS),
+    groupings=GROUPINGS,
     cuts=days,
 )

@@ -23,7 +23,9 @@ from steward.period import Period
 from steward.units import GPU_MILLI
 
 _NODES, _SHAPES, _TARGET = "device_history", "workload_current", "state.target_workload"
-BOUND_WORTH_TELLING_RATIO = 0.5
+NODES_SHOWN: Final = 20
+"""More than these nobody looks into one by one."""
+BOUND_WORTH_TELLING_RATIO: Final = 0.5
 """Model constraints that make up more of the fragmentation than this are a finding."""
 _MEANINGS = {
     "q1_lack_both": "the shape lacks GPUs and CPU on the node",
@@ -291,6 +293,7 @@ def _learnt(target: TargetWorkload) -> str:
 
 def _nodes_table(found: Measured) -> Table:
     columns = (
+        column("cluster", "Cluster", "text"),
         column("node", "Node", "text"),
         column("gpu_model", "GPU model", "text"),
         column("gpu_count", "GPUs", "GPU"),
@@ -299,8 +302,10 @@ def _nodes_table(found: Measured) -> Table:
         column("fragment_milli", "Fragmented", "milli-GPU"),
         column("cpu_free_milli", "Free CPU (milli)", "count"),
     )
-    worst = found.nodes.sort("fragment_milli", "node", descending=[True, False]).head(20)
-    return table("nodes", "Most fragmented nodes (20)", frame=worst, columns=columns, rows=_NODES)
+    order = ["fragment_milli", "cluster", "node"]
+    worst = found.nodes.sort(order, descending=[True, False, False]).head(NODES_SHOWN)
+    title = f"Most fragmented nodes ({NODES_SHOWN})"
+    return table("nodes", title, frame=worst, columns=columns, rows=_NODES)
 
 
 def _shapes_table(found: Measured) -> Table:
@@ -342,7 +347,7 @@ DEFINITION = ReportDefinition(
         "quota_use",
         "latest_device_sample",
         "ledger",
-        leaf_cost.PRICES,
+        *leaf_cost.INPUTS,
     ),
     build=build,
     groupings=tuple(GROUPINGS),

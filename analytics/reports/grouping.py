@@ -106,3 +106,20 @@ def with_capability(rows: pl.DataFrame, frames: Mapping[str, pl.DataFrame]) -> p
     """Return the rows with ``capability``, the tier of their GPU model, null where not known."""
     own = conform("state.capability", frames["state.capability"])
     return capability.with_capability(rows, own)
+
+
+def with_jobs(rows: pl.DataFrame, frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return rows in their order with job, the name that their workload was last seen with.
+
+    Args:
+        rows: with cluster and workload_uid; where no name is known, job is the uid.
+        frames: ``workload_current`` among them.
+    """
+    names = (
+        conform("workload_current", frames["workload_current"])
+        .select("cluster", "workload_uid", job="name")
+        .unique(["cluster", "workload_uid"], keep="last", maintain_order=True)
+    )
+    return rows.join(
+        names, on=["cluster", "workload_uid"], how="left", maintain_order="left"
+    ).with_columns(job=pl.coalesce("job", "workload_uid"))

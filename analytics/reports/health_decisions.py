@@ -15,6 +15,7 @@ from analytics.cost.costing import Costing, cost_instants, costing
 from analytics.cost.rounding import money_text
 from analytics.inputs import conform
 from analytics.need_cost import cheapest
+from analytics.reports.grouping import with_jobs
 from analytics.reports.model import Question, Table
 from analytics.reports.shape import column, percent, table
 from analytics.reports.tiers import device_memory
@@ -64,11 +65,11 @@ def cuts(state: Mapping[str, pl.DataFrame], question: Question) -> tuple[datetim
 def with_prices(frames: Mapping[str, pl.DataFrame], question: Question) -> Priced:
     """Return the ledger at the prices in force."""
     cost = costing(frames, question.period, currency=question.currency)
-    rows = _with_jobs(cost.rows, frames)
+    rows = with_jobs(cost.rows, frames)
     return Priced(
         ledger=Charged(rows=rows, factors=cost.factors),
         currency=cost.currency,
-        above=_with_jobs(_above(frames, cost), frames),
+        above=with_jobs(_above(frames, cost), frames),
     )
 
 
@@ -78,18 +79,6 @@ def _above(frames: Mapping[str, pl.DataFrame], cost: Costing) -> pl.DataFrame:
     models = need.models_here(ledger, overrides, device_memory(frames))
     jobs = need.jobs(ledger, conform("workload_current", frames["workload_current"]))
     return cheapest(need.alternatives(jobs, models), ledger, cost.book)
-
-
-def _with_jobs(rows: pl.DataFrame, frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return rows with job, the name that their workload was last seen with, else its id."""
-    names = (
-        conform("workload_current", frames["workload_current"])
-        .select("cluster", "workload_uid", job="name")
-        .unique(["cluster", "workload_uid"], keep="last", maintain_order=True)
-    )
-    return rows.join(
-        names, on=["cluster", "workload_uid"], how="left", maintain_order="left"
-    ).with_columns(job=pl.coalesce("job", "workload_uid"))
 
 
 def decisions_table(ranked: tuple[Candidate, ...], currency: str | None) -> Table:

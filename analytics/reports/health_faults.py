@@ -13,15 +13,15 @@ from steward.units import MICROS_PER_SECOND
 
 _TOP: Final = 10
 _EVENTS: Final = (
-    ("xid", "XID events", "XID errors were reported"),
-    ("lost", "GPUs lost", "times a GPU was lost"),
-    ("profiling_lost", "Profiling lost", "times a GPU or MIG instance lost its profiling metrics"),
+    ("xid", "XID events", "XID errors reported"),
+    ("lost", "GPUs lost", "losses of a GPU"),
+    ("profiling_lost", "Profiling lost", "losses of profiling metrics"),
 )
-"""Kinds of device event that are faults: kind, title, and how a finding tells them."""
+"""Kinds of device event that are faults: kind, title, and how a finding counts them."""
 _FAULTS: Final = (
-    ("failed_count", "scrapes failed"),
-    ("dropped_line_count", "exporter lines could not be read"),
-    ("duplicate_count", "duplicate series were dropped"),
+    ("failed_count", "failed scrapes"),
+    ("dropped_line_count", "exporter lines that could not be read"),
+    ("duplicate_count", "duplicate series dropped"),
 )
 
 
@@ -54,8 +54,8 @@ def scrape_figures(scrapes: pl.DataFrame, period: Period) -> tuple[Figure, ...]:
          None if failed is None else ratio(failed, tried), "ratio",
          f"Readings of a target that failed / {tried:,} tried."),
         ("data_age_s", "Data age",
-         None if oldest_us is None else oldest_us / MICROS_PER_SECOND, "s",
-         "From the last reading to the period's end, of the target read longest ago."),
+         None if oldest_us is None else oldest_us // MICROS_PER_SECOND, "s",
+         "Seconds from the last reading to the period's end, of the target read longest ago."),
     )  # fmt: skip
     return tuple(
         figure(key, title, value=value, unit=unit, definition=definition, rows="scrape_health")
@@ -115,4 +115,6 @@ def fault_findings(events: pl.DataFrame, scrapes: pl.DataFrame) -> list[str]:
         *[(int((events["kind"] == kind).sum()), said) for kind, _, said in _EVENTS],
         *[(int(scrapes[name].sum()), said) for name, said in _FAULTS],
     ]
-    return [f"{count:,} {said} in this period." for count, said in counts if count]
+    return [
+        f"{said[0].upper()}{said[1:]} in this period: {count:,}." for count, said in counts if count
+    ]

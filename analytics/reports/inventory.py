@@ -23,9 +23,10 @@ MODEL_COLUMNS = (
 def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
     """Return the inventory at the period's end."""
     period = question.period
-    nodes = conform("node_history", frames["node_history"])
+    told = conform("node_history", frames["node_history"])
     stored = conform("device_history", frames["device_history"])
-    devices = current_devices(stored, nodes)
+    devices = current_devices(stored, told)
+    nodes = current_nodes(told).filter(pl.col("is_present").fill_null(value=True))
     by_model = device_models(devices)
     absent = int(by_model["absent_count"].sum())
     findings = []
@@ -60,17 +61,17 @@ def models_table(by_model: pl.DataFrame) -> Table:
 def _figures(
     nodes: pl.DataFrame, stored: pl.DataFrame, devices: pl.DataFrame
 ) -> tuple[Figure, ...]:
-    cpu = current_nodes(nodes)["cpu_milli"]
+    cpu = nodes["cpu_milli"]
     known_cpu = int(cpu.is_not_null().sum())
     cores = float(cpu.sum()) / 1000 if known_cpu else None
     facts = (
         ("node_count", "Nodes", node_count(nodes, devices), "count",
-         "Nodes seen by the period's end."),
+         "Nodes seen by the period's end and not removed."),
         ("gpu_count", "GPUs", devices.height, "GPU",
-         "Physical GPUs seen by the period's end, present or not."),
+         "Physical GPUs seen by the period's end, present or not, on nodes not removed."),
         ("present_gpu_count", "Present GPUs", int(devices["is_present"].sum()), "GPU",
          "GPUs last seen as present."),
-        ("mig_instance_count", "MIG instances", current_instances(stored).height, "count",
+        ("mig_instance_count", "MIG instances", _instance_count(stored, devices), "count",
          "MIG instances last seen as present."),
         ("cpu_core_count", "CPU cores", cores, "count",
          "Cores of the nodes whose processors are known."),
@@ -90,15 +91,18 @@ def _figures(
     )
 
 
+def _instance_count(stored: pl.DataFrame, devices: pl.DataFrame) -> int:
+    instances = current_instances(stored)
+    return instances.join(devices, on="device_uuid", how="semi").height
+
+
 def _nodes_table(nodes: pl.DataFrame, devices: pl.DataFrame) -> Table:
     on_node = devices.group_by("cluster", "node").agg(
         gpu_model=pl.col("model").drop_nulls().unique().sort().str.join("|"),
         gpu_count=pl.len().cast(pl.Int64),
         present_count=pl.col("is_present").sum().cast(pl.Int64),
     )
-    known = current_nodes(nodes).select(
-        "cluster", "node", "cpu_milli", "memory_bytes", "is_schedulable"
-    )
+    known = nodes.select("cluster", "node", "cpu_milli", "memory_bytes", "is_schedulable")
     schedulable = pl.col("is_schedulable")
     frame = (
         known.join(on_node, on=["cluster", "node"], how="full", coalesce=True)

@@ -4,36 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 import polars as pl
 
-from analytics.cost.book import price_book
-from analytics.cost.charge import price_instants
+from analytics.cost.book import price_book, price_instants
 from analytics.cost.priced import priced
 from analytics.cost.rounding import minor_text, printed
 from analytics.inputs import conform
 from analytics.reports.model import Question
 from steward.period import Period
 
-PRICES = "state.price"
+_PRICES: Final = "state.price"
+_CLOSED: Final = "state.closed_period"
+INPUTS: Final = (_PRICES, _CLOSED)
+"""What prices are told by; as in the cost report, a closed period keeps the prices it had."""
 
 
-def cuts(state: Mapping[str, pl.DataFrame], _question: Question) -> tuple[datetime, ...]:
-    """Return the instants at which a price changes."""
-    return price_instants(conform(PRICES, state[PRICES])) if PRICES in state else ()
+def cuts(state: Mapping[str, pl.DataFrame], question: Question) -> tuple[datetime, ...]:
+    """Return the instants inside the period at which a price may change."""
+    prices, closed = (conform(name, state[name]) for name in INPUTS)
+    return price_instants(prices, question.period, closed=closed)
 
 
-def with_prices(ledger: pl.DataFrame, prices: pl.DataFrame, period: Period) -> pl.DataFrame:
+def with_prices(
+    ledger: pl.DataFrame, state: Mapping[str, pl.DataFrame], period: Period
+) -> pl.DataFrame:
     """Return the ledger with its cost, currency null where no price was in force.
 
     Args:
         ledger: rows of ``ledger``, cut where ``cuts`` says.
-        prices: rows of ``state.price``.
-        period: what is priced.
+        state: the ``INPUTS`` by name.
+        period: what is priced; device-time outside it has no price.
     """
+    prices, closed = (conform(name, state[name]) for name in INPUTS)
     book = price_book(
         prices,
         period,
+        closed=closed,
         models=ledger["model"].drop_nulls().unique().sort().to_list(),
         clusters=ledger["cluster"].drop_nulls().unique().sort().to_list(),
     )

@@ -8,9 +8,8 @@ from typing import Final
 
 import polars as pl
 
-from analytics.cost.charge import price_instants
 from analytics.inputs import conform
-from analytics.inventory import current_devices
+from analytics.inventory import known_devices
 from analytics.reclaim import (
     REGRET_WITHIN,
     REUSE_WITHIN,
@@ -59,7 +58,7 @@ def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
             _holders_table(rows, question.by or "team"),
             _regrets_table(rows),
             _cases_table(rows, period),
-            *_money_table(frames, rows, period),
+            *_money_table(frames, rows, question),
         ),
         findings=_findings(frames, rows),
     )
@@ -189,25 +188,25 @@ def _told_at(instant_us: pl.Expr) -> pl.Expr:
 
 
 def _money_table(
-    frames: Mapping[str, pl.DataFrame], rows: pl.DataFrame, period: Period
+    frames: Mapping[str, pl.DataFrame], rows: pl.DataFrame, question: Question
 ) -> tuple[Table, ...]:
     """Return what idle cases cost, and what others held of their GPUs since is worth."""
-    prices = conform(leaf_cost.PRICES, frames[leaf_cost.PRICES])
-    if prices.is_empty() or rows.is_empty():
+    if frames["state.price"].is_empty() or rows.is_empty():
         return ()
+    period = question.period
     holds = holds_of(conform(_HOLDS, frames[_HOLDS]), period)
     spans = (idle_spans(rows, holds, period), reused_spans(rows, holds))
-    homes = current_devices(conform(_DEVICES, frames[_DEVICES]), conform(_NODES, frames[_NODES]))
+    homes = known_devices(conform(_DEVICES, frames[_DEVICES]), conform(_NODES, frames[_NODES]))
     parts = [
         as_ledger(
             each,
             models=homes.select("cluster", "device_uuid", "model"),
             owners=rows.select("cluster", "workload_uid", "tenant_id").unique(),
-            cuts=price_instants(prices),
+            cuts=(period.from_at, *leaf_cost.cuts(frames, question)),
         ).with_columns(reason=pl.lit(stretch))
         for stretch, each in zip(STRETCHES, spans, strict=True)
     ]
-    charged = leaf_cost.with_prices(pl.concat(parts), prices, period)
+    charged = leaf_cost.with_prices(pl.concat(parts), frames, period)
     frame = leaf_cost.printed_by(charged, "allocated_idle_parts", ["reason", "tenant_id"])
     columns = (
         column("stretch", "Stretch", "text", "judged_idle, or reused: held by others since"),
@@ -246,7 +245,7 @@ DEFINITION = ReportDefinition(
         _STANDING,
         _DEVICES,
         _NODES,
-        leaf_cost.PRICES,
+        *leaf_cost.INPUTS,
     ),
     build=build,
     groupings=tuple(GROUPINGS),

@@ -42,8 +42,7 @@ class Part:
 def stranded(frames: Frames, period: Period) -> Part:
     """Return the GPU-hours that no expected work could use in the period, by reason, with money."""
     ledger = conform(_LEDGER, frames[_LEDGER])
-    prices = conform(leaf_cost.PRICES, frames[leaf_cost.PRICES])
-    charged = leaf_cost.with_prices(ledger, prices, period)
+    charged = leaf_cost.with_prices(ledger, frames, period)
     frame = _stranded_by_reason(charged)
     columns = (
         column("reason", "Reason", "text"),
@@ -138,7 +137,8 @@ def places(frames: Frames, free: pl.DataFrame) -> tuple[Table, ...]:
 def mig(frames: Frames, inputs: Inputs) -> tuple[Table, ...]:
     """Return room on MIG boards; nothing where no board is cut."""
     homes = current_devices(inputs.devices, inputs.nodes)
-    instances = current_instances(inputs.devices)
+    cut = current_instances(inputs.devices)
+    instances = cut.join(homes, on="device_uuid", how="semi", maintain_order="left")
     models = instances.join(
         homes.select("device_uuid", "model"), on="device_uuid", how="left", maintain_order="left"
     )

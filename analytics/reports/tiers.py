@@ -15,9 +15,9 @@ from analytics.cost.costing import INPUTS as COST_INPUTS
 from analytics.cost.costing import cost_instants, costing
 from analytics.cost.rounding_frames import minor_as_text, with_minor
 from analytics.inputs import conform
-from analytics.inventory import current_devices
+from analytics.inventory import known_devices
 from analytics.need_cost import cheapest, worth_it
-from analytics.reports.grouping import Grouping, grouping
+from analytics.reports.grouping import Grouping, grouping, with_jobs
 from analytics.reports.model import Column, Figure, Question, Report, ReportDefinition, Table
 from analytics.reports.shape import column, figure, percent, ratio, table, total
 from analytics.usage import allocated, gpu_hours, leaf, share
@@ -43,6 +43,7 @@ _MONEY: Final = (
 _TIER: Final = column("capability", "Tier", "text", "S strongest to D; empty: model not known")
 _ABOVE: Final = (
     column("cluster", "Cluster", "text"),
+    column("job", "Job", "text", "its name, else its id"),
     column("workload_uid", "Workload", "text"),
     column("tenant_id", "Tenant", "text"),
     column("workload_class", "Class", "text"),
@@ -114,7 +115,7 @@ def _found(frames: Mapping[str, pl.DataFrame], question: Question) -> _Found:
         rows=with_capability(cost.rows, overrides),
         models=models,
         judged=need.judged(jobs, models, able=able, above=above),
-        above=above,
+        above=with_jobs(above, frames),
     )
 
 
@@ -124,7 +125,7 @@ def device_memory(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     Returns:
         one row per model, ascending: model str, memory_bytes i64 | null
     """
-    devices = current_devices(
+    devices = known_devices(
         conform("device_history", frames["device_history"]),
         conform("node_history", frames["node_history"]),
     )
@@ -322,8 +323,8 @@ def _sentence(row: Mapping[str, object]) -> str:
     hours = float(str(row["gpu_hours"]))
     load = percent(float(str(row["load_there_ratio"])))
     return (
-        f"{row['workload_uid']} of {row['tenant_id'] or 'an unknown tenant'} held {hours:,.1f} "
-        f"GPU-hours of {row['model']}; a {row['model_there']} would have carried it at {load} "
+        f"{row['job']} of {row['tenant_id'] or 'an unknown tenant'} held {hours:,.1f} "
+        f"GPU-hours of {row['model']}; {row['model_there']} would have carried it at {load} "
         f"load{money}."
     )
 

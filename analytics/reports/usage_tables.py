@@ -20,7 +20,10 @@ LEAF_TITLES: Final[Mapping[str, tuple[str, str]]] = {
     "unknown_use": ("Unknown use", "held, use not observed; or nothing tells of a holder"),
     "down": ("Down", "lost, or free on a cordoned node"),
     "stranded": ("Stranded", "free, but no MIG instance covers it or no expected work fits"),
-    "reserved_unused": ("Reserved, unused", "free under a guarantee nobody else may use"),
+    "reserved_unused": (
+        "Reserved, unused",
+        "free within a guarantee that its queue left unused and nobody borrowed",
+    ),
     "free_idle": ("Free", "held by nobody, ready for work"),
 }
 """Title and meaning of each leaf, by its name."""

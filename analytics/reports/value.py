@@ -7,9 +7,9 @@ from typing import Final
 
 import polars as pl
 
-from analytics.capability import TIERS, capability_of
+from analytics.capability import TIERS, with_capability
 from analytics.inputs import conform
-from analytics.inventory import current_devices
+from analytics.inventory import known_devices
 from analytics.protection import (
     START_OBJECTIVE_S,
     critical_waits,
@@ -56,14 +56,10 @@ def build(frames: Frames, question: Question) -> Report:
 
 
 def _tiers(frames: Frames, models: pl.Series) -> pl.DataFrame:
-    overrides = conform(_CAPABILITY, frames[_CAPABILITY])
-    names = models.drop_nulls().unique().sort().to_list()
-    known = {name: capability_of(name, overrides=overrides) for name in names}
-    rows = {
-        "model": names,
-        "capability_tier": [None if each is None else each.tier for each in known.values()],
-    }
-    return pl.DataFrame(rows, schema={"model": pl.String, "capability_tier": pl.String})
+    """Return the tier of each model: model, capability_tier str | null, ascending."""
+    names = models.drop_nulls().unique().sort().to_frame("model")
+    known = with_capability(names, conform(_CAPABILITY, frames[_CAPABILITY]))
+    return known.rename({"capability": "capability_tier"})
 
 
 def _lower(
@@ -71,7 +67,7 @@ def _lower(
 ) -> pl.DataFrame:
     """Return GPU-hours of lower work on the strongest tier there is while critical work waited."""
     inputs = stored_inputs(frames)
-    homes = current_devices(inputs.devices, inputs.nodes)
+    homes = known_devices(inputs.devices, inputs.nodes)
     tiers = _tiers(frames, homes["model"])
     strength = pl.col("capability_tier").replace_strict(
         TIERS, range(len(TIERS)), default=None, return_dtype=pl.Int64

@@ -152,7 +152,8 @@ def _notes(found: Export, cost: Costing, differing: Statement | None) -> tuple[s
         notes.append(f"Nothing of {cost.period} has a price: the file holds the header only.")
     if not found.unpriced.is_empty():
         hours = float(found.unpriced["gpu_hours"].sum())
-        names = ", ".join(str(name) for name in found.unpriced["model"].unique().sort())
+        models = found.unpriced["model"].fill_null("GPUs of unknown model").unique().sort()
+        names = ", ".join(models)
         notes.append(f"{hours:,.2f} GPU-hours without a price are not in the file: {names}.")
     if differing is not None:
         notes.append(

@@ -188,18 +188,19 @@ def test_when_to_buy(count: int, growth: float, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("waiting", "held_ratio", "expected"),
     [
-        pytest.param({"waiting": 0.9, "held_ratio": 0.85}, BUY, id="waits and full"),
-        pytest.param({"waiting": 0.8, "held_ratio": 0.85}, BUY, id="just waits and full"),
-        pytest.param({"waiting": 0.7, "held_ratio": 0.85}, KEEP, id="hardly waits"),
-        pytest.param({"waiting": 0.9, "held_ratio": 0.84}, KEEP, id="waits beside free GPUs"),
+        pytest.param(0.9, 0.85, BUY, id="waits and full"),
+        pytest.param(0.8, 0.85, BUY, id="just waits and full"),
+        pytest.param(0.7, 0.85, KEEP, id="hardly waits"),
+        pytest.param(0.9, 0.84, KEEP, id="waits beside free GPUs"),
     ],
 )
 def test_waiting_asks_for_more_only_where_all_is_held(
-    given: dict[str, float], expected: str
+    waiting: float, held_ratio: float, expected: str
 ) -> None:
-    assert judged(model(), demand(**given)) == expected
+    found = judged(model(), demand(waiting=waiting, held_ratio=held_ratio))
+    assert found == expected
 
 
 @pytest.mark.parametrize(
@@ -227,6 +228,38 @@ def test_idle_gpus_are_reclaimed_before_more_are_bought(
 )
 def test_what_may_go(given: dict[str, object], expected: str) -> None:
     assert judged(model(**given), demand()) == expected
+
+
+def hardly_held(name: str, *, held: float, free: float) -> pl.DataFrame:
+    return model(
+        model=name, held_ratio=held / (held + free), held_gpu_count=held, free_gpu_count=free
+    ).head(1)
+
+
+@pytest.mark.parametrize(
+    ("free", "expected"),
+    [
+        pytest.param(
+            (9.0, 8.0, 0.0), [RETIRE, KEEP, KEEP], id="two do not stand in for each other"
+        ),
+        pytest.param((9.0, 8.0, 2.9), [RETIRE, KEEP, KEEP], id="a third has room for one of them"),
+        pytest.param((9.0, 8.0, 3.0), [RETIRE, RETIRE, KEEP], id="a third has room for both"),
+    ],
+)
+def test_what_goes_first_leaves_no_room_for_the_next(
+    free: tuple[float, float, float], expected: list[str]
+) -> None:
+    least, less, full = free
+    given = pl.concat(
+        [
+            hardly_held("one", held=1.0, free=least),
+            hardly_held("two", held=2.0, free=less),
+            hardly_held("three", held=50.0, free=full),
+        ]
+    )
+    assert verdicts(given, demand())["verdict"].to_list() == expected
+    backwards = verdicts(given.reverse(), demand())["verdict"].to_list()
+    assert backwards[::-1] == expected
 
 
 def test_models_are_not_judged_without_tier_or_days() -> None:

@@ -96,7 +96,8 @@ def test_the_report_names_jobs_and_their_longest_rest() -> None:
     found = made(held(used=0.05, idle=0.95), held(workload_uid="w2", unknown=1, owner="bob"))
     (first, second) = found.tables[0].frame.to_dicts()
     assert (first["namespace"], first["name"], first["longest_idle_s"]) == ("team-a", "llama", 900)
-    assert (second["name"], second["longest_idle_s"], second["idle_spell_count"]) == (None, None, 0)
+    assert (second["name"], second["longest_idle_s"]) == (None, None)
+    assert second["idle_spell_count"] is None
     assert found.findings == (
         "llama of team-a held 1.0 GPU-hours and used 5.0 % of them.",
     )  # fmt: skip
@@ -117,6 +118,19 @@ def test_teams_and_users_add_up_to_the_jobs() -> None:
         ("bob", 2, 3.0, 0.0, 0.75),
         ("ann", 1, 1.0, 0.5, 1.0),
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "wasted", "coverage"),
+    [
+        pytest.param([held(used=2)], 0.0, 1.0, id="zero: nothing wasted"),
+        pytest.param([held(unknown=2)], None, 0.0, id="null: no use known"),
+        pytest.param([held(used=1), held(workload_uid="w2", unknown=1)], 0.0, 0.5, id="both"),
+    ],
+)
+def test_waste_of_a_holder(given: list[Row], wasted: float | None, coverage: float) -> None:
+    (found,) = efficiency.holders(jobs(*given), "tenant_id").to_dicts()
+    assert (found["wasted_gpu_hours"], found["coverage_ratio"]) == (wasted, coverage)
 
 
 def test_only_what_jobs_have_may_group_them() -> None:

@@ -27,7 +27,7 @@ TWO_HOURS = Period(NOON, NOON + 2 * HOUR)
 WEEK = timedelta(seconds=HALF_LIFE_S)
 
 
-def quota(tenant: str, at: float = 0, **given: object) -> Row:
+def quota(tenant: str, at: float = 0, /, **given: object) -> Row:
     """One reading of a team's quota, hours after noon."""
     return {
         "tenant_id": tenant,

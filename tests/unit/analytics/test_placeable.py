@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 from analytics.placeable import placeable
-from analytics.pressure import POINT_COUNT, axis
+from analytics.pressure import POINT_COUNT, axis, waiting_beside_free
 from tests.support.queue_story import TEN_HOURS, Story
 
 
@@ -79,3 +80,17 @@ def two_models() -> Story:
 )  # fmt: skip
 def test_placeable(story: Story, expected: list[float | None]) -> None:
     assert ends(story) == expected
+
+
+def test_never_more_than_waits_or_is_free() -> None:
+    story = two_models().job(gpu_count=3, gpu_models="H100|T4").steps(created=60, scheduled=300)
+    story.job("w2", gpu_count=9, gpu_models=None).steps("w2", created=200, finished=500)
+    points = waiting_beside_free(story.attempts(), story.free(), TEN_HOURS)
+    found = placeable(points["at"], story.attempts(), story.free())["placeable_gpu_count"]
+    assert (
+        found.to_list()
+        == points.select(pl.min_horizontal("waiting_gpu_count", "idle_gpu_count"))
+        .to_series()
+        .to_list()
+    )
+    assert found.max() == 5

@@ -89,8 +89,8 @@ def test_health_says_zero_where_zero_was_measured() -> None:
     assert value(found, "idle_gpu_hours") == pytest.approx(1.0)
     assert value(found, "telemetry_coverage_ratio") == pytest.approx(0.5)
     assert any("team-a held 1.0 GPU-hours idle, 100.0 %" in text for text in found.findings)
-    assert any("1 XID errors" in text for text in found.findings)
-    assert any("2 scrapes failed" in text for text in found.findings)
+    assert any("XID errors reported in this period: 1" in text for text in found.findings)
+    assert any("Failed scrapes in this period: 2" in text for text in found.findings)
 
 
 def test_health_says_unknown_where_nothing_was_measured() -> None:
