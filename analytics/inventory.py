@@ -8,9 +8,30 @@ _NODE = ("cluster", "node")
 
 
 def current_devices(devices: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:
-    """Return physical devices as last seen; a device's model falls back to its node's.
+    """Return the physical devices that there are: without those that left with their node.
 
-    A device known only by its MIG instances counts too, with unknown memory.
+    Returns:
+        rows of ``known_devices``, without the devices whose node was removed and that were not
+            seen after that
+    """
+    board = ["cluster", "device_uuid"]
+    removed = current_nodes(nodes).filter(~pl.col("is_present"))
+    sightings = devices.filter("is_present").group_by(board)
+    seen = sightings.agg(seen_at=pl.col("observed_at").max())
+    known = known_devices(devices, nodes)
+    gone = (
+        known.join(removed.select(*_NODE, left_at="observed_at"), on=_NODE)
+        .join(seen, on=board, how="left")
+        .filter(pl.col("seen_at").is_null() | (pl.col("seen_at") <= pl.col("left_at")))
+    )
+    return known.join(gone, on=board, how="anti", maintain_order="left")
+
+
+def known_devices(devices: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:
+    """Return every physical device ever seen, as last seen, to look up its node and model.
+
+    A device's model falls back to its node's. A device known only by its MIG instances counts too,
+    with unknown memory.
 
     Returns:
         one row per device, ascending by cluster, node, device_uuid
@@ -25,9 +46,8 @@ def current_devices(devices: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:
         .sort("is_board", "observed_at")
         .unique(["cluster", "device_uuid"], keep="last", maintain_order=True)
     )
-    models = current_nodes(nodes).select("cluster", "node", "gpu_model")
     return (
-        latest.join(models, on=["cluster", "node"], how="left")
+        latest.join(node_models(nodes), on=["cluster", "node"], how="left")
         .with_columns(model=pl.coalesce("model", "gpu_model"))
         .select("cluster", "node", "device_uuid", "model", "memory_total_bytes", "is_present")
         .sort("cluster", "node", "device_uuid")
@@ -52,12 +72,21 @@ def current_instances(devices: pl.DataFrame) -> pl.DataFrame:
 
 
 def current_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
-    """Return nodes as last seen: one row per node, ascending, with their columns."""
+    """Return nodes as last seen, also removed ones: one row per node, ascending, their columns."""
     return (
         nodes.sort("observed_at")
         .unique(list(_NODE), keep="last", maintain_order=True)
         .sort("cluster", "node")
     )
+
+
+def node_models(nodes: pl.DataFrame) -> pl.DataFrame:
+    """Return the model that each node last told of: cluster, node, gpu_model; others are left out.
+
+    A node that was removed tells none any more, and its devices keep theirs.
+    """
+    told = nodes.filter(pl.col("gpu_model").is_not_null())
+    return current_nodes(told).select(*_NODE, "gpu_model")
 
 
 def device_models(devices: pl.DataFrame) -> pl.DataFrame:

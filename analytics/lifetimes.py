@@ -1,4 +1,4 @@
-"""When each device and MIG instance existed, was lost, or sat on a cordoned node.
+"""When each device and MIG instance existed, was lost, or was held.
 
 Times are i64 microseconds, spans half-open and clipped to the period.
 """
@@ -60,22 +60,6 @@ def lost_spans(devices: pl.DataFrame, events: pl.DataFrame, period: Period) -> p
     signs = pl.concat([seen, told]).sort(DEVICE, "at", "is_lost")
     spans = _until_next(signs, period, at="at", keys=[DEVICE]).filter("is_lost")
     return _clipped(spans.select(DEVICE, "start_us", "end_us"), period)
-
-
-def cordoned_spans(nodes: pl.DataFrame, devices: pl.DataFrame, period: Period) -> pl.DataFrame:
-    """Return when each device sat on a node that took no new work.
-
-    Returns:
-        one row per device and span, ascending: device_uuid, start_us, end_us
-        A node whose schedulability is unknown counts as schedulable.
-    """
-    states = nodes.sort("cluster", "node", "observed_at")
-    spans = _until_next(states, period, at="observed_at", keys=["cluster", "node"]).filter(
-        ~pl.col("is_schedulable")
-    )
-    homes = devices.select("cluster", "node", DEVICE).unique()
-    on_devices = homes.join(spans, on=["cluster", "node"]).select(DEVICE, "start_us", "end_us")
-    return _clipped(on_devices, period).sort(DEVICE, "start_us")
 
 
 def allocation_spans(allocations: pl.DataFrame, period: Period) -> pl.DataFrame:

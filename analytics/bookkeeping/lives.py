@@ -9,7 +9,7 @@ import polars as pl
 
 from analytics.bookkeeping.material import Material
 from analytics.intervals import bounds, micros
-from analytics.inventory import current_nodes
+from analytics.inventory import node_models
 from analytics.lifetimes import DEVICE
 from steward.period import Period
 
@@ -29,9 +29,8 @@ def home_spans(stock: Material, period: Period) -> pl.DataFrame:
             start_us, end_us; the first stay starts in 1970, the last ends with the period
     """
     is_board = pl.col("instance_id").is_null()
-    models = current_nodes(stock.nodes).select("cluster", "node", "gpu_model")
     states = (
-        stock.devices.join(models, on=["cluster", "node"], how="left")
+        stock.devices.join(node_models(stock.nodes), on=["cluster", "node"], how="left")
         .with_columns(model=pl.coalesce("model", "gpu_model"), is_board=is_board)
         .sort(DEVICE, "observed_at", "is_board", *_HOME, nulls_last=True)
         .filter(pl.col("is_board") | ~pl.col("is_board").cum_max().over(DEVICE))
@@ -74,6 +73,42 @@ def cordoned_spans(stock: Material, homes: pl.DataFrame, period: Period) -> pl.D
         .filter(~pl.col("is_schedulable"))
     )
     return _overlaps(homes.join(shut, on=key), "shut_us", "opened_us", period=period)
+
+
+def gone_spans(stock: Material, homes: pl.DataFrame, period: Period) -> pl.DataFrame:
+    """Return when each device was no part of any cluster, since its node had left.
+
+    Returns:
+        one row per device and span: device_uuid, start_us, end_us
+        From the node's removal until the node or the device itself is seen again, the device not
+        counting where it is seen at that very instant. A device that moved on stays with its node.
+    """
+    _, until_us = bounds(period)
+    key = ["cluster", "node"]
+    at_us = micros(pl.col("observed_at"))
+    removed = (
+        stock.nodes.sort(*key, "observed_at")
+        .select(
+            *key,
+            "is_present",
+            left_us=at_us,
+            back_us=at_us.shift(-1).over(key).fill_null(until_us),
+        )
+        .filter(~pl.col("is_present"))
+        .drop("is_present")
+    )
+    seen = stock.devices.filter("is_present").select(DEVICE, seen_us=at_us).sort("seen_us")
+    stays = homes.join(removed, on=key).sort("left_us")
+    again = stays.join_asof(
+        seen,
+        left_on="left_us",
+        right_on="seen_us",
+        by=DEVICE,
+        strategy="forward",
+        allow_exact_matches=False,
+        check_sortedness=False,
+    ).with_columns(pl.min_horizontal("back_us", "seen_us").alias("back_us"))
+    return _overlaps(again, "left_us", "back_us", period=period)
 
 
 def recorded_spans(stock: Material, homes: pl.DataFrame, period: Period) -> pl.DataFrame:

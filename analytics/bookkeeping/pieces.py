@@ -1,6 +1,7 @@
 """Device-time cut into slices in which nothing changes: geometry, holders, loss, cordon, span.
 
-Slices of one device never overlap and cover its life. A slice has a whole number of parts of its
+Slices of one device never overlap and cover its life, which is broken off while its node is no part
+of the cluster. A slice has a whole number of parts of its
 board (``PARTS``), so that length x parts is a whole number of ticks and every sum is exact.
 """
 
@@ -13,7 +14,12 @@ from typing import Final
 import polars as pl
 
 from analytics import lifetimes
-from analytics.bookkeeping.lives import cordoned_spans, home_spans, recorded_spans
+from analytics.bookkeeping.lives import (
+    cordoned_spans,
+    gone_spans,
+    home_spans,
+    recorded_spans,
+)
 from analytics.bookkeeping.material import Material
 from analytics.lifetimes import DEVICE
 from steward.period import Period
@@ -62,6 +68,7 @@ def pieces(stock: Material, spans: pl.DataFrame, period: Period) -> Pieces:
         "is_lost": lifetimes.lost_spans(stock.devices, stock.events, period),
         "is_cordoned": cordoned_spans(stock, homes, period),
         "is_recorded": recorded_spans(stock, homes, period),
+        "is_gone": gone_spans(stock, homes, period),
     }
     on_boards = boards.select(DEVICE).join(
         spans.select("start_us", "end_us", "span_id"), how="cross"
@@ -71,7 +78,8 @@ def pieces(stock: Material, spans: pl.DataFrame, period: Period) -> Pieces:
         pl.col("segment_id").is_in(_covered(rows, cuts)["segment_id"].implode()).alias(name)
         for name, rows in told.items()
     )
-    slices = _slices(base, _covered(instances, cuts))
+    there = base.filter(~pl.col("is_gone")).drop("is_gone")
+    slices = _slices(there, _covered(instances, cuts))
     placed = _covered(held, cuts).join(
         slices.select("segment_id", "instance_id", "slice_id", "span_id", slice_parts="parts"),
         on=["segment_id", "instance_id"],

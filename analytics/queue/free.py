@@ -15,7 +15,7 @@ import polars as pl
 
 from analytics.inputs import conform
 from analytics.intervals import bounds, micros
-from analytics.inventory import current_devices
+from analytics.inventory import known_devices
 from analytics.segments import Inputs
 from steward.period import Period
 from steward.units import GPU_MILLI, TICKS_PER_MICROSECOND
@@ -106,7 +106,7 @@ def _boards(devices: pl.DataFrame, nodes: pl.DataFrame, held: pl.DataFrame) -> p
     offer = pl.when(pl.col("mig_units").is_not_null()).then(pl.lit(MIG))
     offered = offer.when("is_shared").then(pl.lit(SHARED)).otherwise(pl.lit(WHOLE))
     return (
-        current_devices(devices, nodes)
+        known_devices(devices, nodes)
         .join(_instances(devices), on=_BOARD, how="left")
         .join(shared.with_columns(is_shared=pl.lit(value=True)), on=_BOARD, how="left")
         .join(born, on=_BOARD, how="left")

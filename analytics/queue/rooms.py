@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from analytics.inputs import conform
-from analytics.inventory import current_nodes
+from analytics.inventory import current_devices, current_nodes
 from analytics.queue.free import GPU_UNITS, MIG, SHARED, WHOLE, Free
 from analytics.waits import WORKLOAD
 from steward.period import Period
@@ -53,13 +53,17 @@ def rooms(
     """Return each node with GPUs, ascending by cluster and name.
 
     Args:
-        frames: the stored rows of nodes and allocations.
+        frames: the stored rows of nodes, devices and allocations.
         free: of the period.
         workloads: rows of ``workload_current``, for the CPU and memory that holders asked for.
         period: its end is the instant.
     """
     now = free.changes.unique("board_id", keep="last", maintain_order=True)
-    boards = free.boards.join(now.select("board_id", "free_units"), on="board_id")
+    nodes = conform("node_history", frames["node_history"])
+    there = current_devices(conform("device_history", frames["device_history"]), nodes)
+    boards = free.boards.join(now.select("board_id", "free_units"), on="board_id").join(
+        there, on=["cluster", "device_uuid"], how="semi"
+    )
     offer, units = pl.col("offer"), pl.col("free_units")
     is_free = (offer == WHOLE) & (units == GPU_UNITS)
     counted = boards.group_by(_NODE).agg(
@@ -70,7 +74,7 @@ def rooms(
         shared_units=units.filter(offer == SHARED).sum(),
     )
     held = conform("allocation_history", frames["allocation_history"])
-    sizes = current_nodes(conform("node_history", frames["node_history"]))
+    sizes = current_nodes(nodes)
     left = (
         counted.join(sizes.select(*_NODE, "cpu_milli", "memory_bytes"), on=_NODE, how="left")
         .join(_taken(held, workloads, period), on=_NODE, how="left")

@@ -19,6 +19,7 @@ SCHEMAS: Final[Mapping[str, pl.Schema]] = {
         cpu_milli=pl.Int64,
         memory_bytes=pl.Int64,
         is_schedulable=pl.Boolean,
+        is_present=pl.Boolean,
     ),
     "device_history": rows(
         observed_at=INSTANT,

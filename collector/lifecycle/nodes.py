@@ -69,7 +69,7 @@ class Nodes:
         self._things.save(metadata.uid, entry)
 
     def end(self, uid: str) -> None:
-        """Tell that a node is gone: it offers nothing."""
+        """Tell that a node is gone: it offers nothing, and its GPUs leave capacity with it."""
         entry = self._things.remembered(uid)
         if entry is None:
             return
@@ -81,6 +81,7 @@ class Nodes:
             cpu_milli=0,
             memory_bytes=0,
             is_schedulable=False,
+            is_present=False,
         )
         self._things.forget(uid)
 
@@ -100,6 +101,7 @@ def _row(node: Node) -> dict[str, object]:
         "nvlink_domain": labels.get(CLIQUE_LABEL) or None,
         "labels_json": _kept(labels),
         "taints_json": _taints(node.spec.taints or ()),
+        "is_present": True,
     }
 
 

@@ -22,6 +22,7 @@ NODE: Final = schema(
         "source": TEXT,
         "allocatable_gpu_count": INTEGER,
         "taints_json": TEXT,
+        "is_present": FLAG,
     },
     required="observed_at cluster node source",
 )

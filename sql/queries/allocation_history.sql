@@ -1,6 +1,7 @@
 -- purpose    who held which device or MIG instance during the period
--- grain      one row per allocation that touches the period, as last observed; where nobody is
---            known to hold what works or is not shown, unheld_reason says which
+-- grain      one row per allocation that touches the period, or per part of it where a known owner
+--            changed, as last told; where nobody is known to hold what works or is not shown,
+--            unheld_reason says which
 -- parameters $from_at timestamptz inclusive, $until_at timestamptz exclusive
 with owners as (
     select
@@ -15,39 +16,129 @@ with owners as (
     group by cluster, workload_uid
 ),
 
-held as (
+told as (
     select
-        cluster,
-        node,
-        device_uuid,
-        instance_id,
-        replica,
-        started_at,
-        ended_at,
-        gpu_share_ratio,
-        sharing_mode,
-        namespace,
-        pod,
-        container,
+        observed_at,
         workload_uid,
         tenant_id,
         workload_class,
         queue,
         priority_class,
         ownership_level,
-        case
-            when attribution_source = 'none' and pod is null
-                then split_part(conflict, ';', 1)
-        end as unheld_reason
+        -- rows of one allocation share the number of the newest of them, and the end that it tells
+        first_value(rowid) over newest_first as allocation_id,
+        first_value(ended_at) over newest_first as last_ended_at,
+        row_number() over newest_first as recency
     from allocation
     where started_at < $until_at
-    qualify
-        row_number() over (
+    window
+        newest_first as (
             partition by
                 cluster, device_uuid, instance_id, replica, namespace, pod, container, started_at,
                 case when pod is null then workload_uid end
             order by observed_at desc, ended_at asc nulls last
-        ) = 1
+        )
+    qualify last_ended_at is null or last_ended_at > $from_at
+),
+
+relabelled as (
+    select allocation_id
+    from told
+    group by allocation_id
+    having
+        min(tenant_id) != max(tenant_id)
+        or min(workload_class) != max(workload_class)
+        or min(queue) != max(queue)
+        or min(priority_class) != max(priority_class)
+        or (count(tenant_id) > 0 and bool_or(ownership_level = 'unattributed'))
+),
+
+compared as (
+    select
+        told.allocation_id,
+        told.recency,
+        -- what becomes known for the first time is no change: it holds from the start
+        last_value(told.tenant_id ignore nulls) over earlier is not null
+        and coalesce(
+            told.tenant_id != last_value(told.tenant_id ignore nulls) over earlier
+            or told.workload_class != last_value(told.workload_class ignore nulls) over earlier
+            or told.queue != last_value(told.queue ignore nulls) over earlier
+            or told.priority_class != last_value(told.priority_class ignore nulls) over earlier
+            or (told.ownership_level = 'unattributed') != (
+                coalesce(last_value(told.ownership_level ignore nulls) over earlier, '')
+                = 'unattributed'
+            ),
+            false
+        ) as is_change
+    from told
+    semi join relabelled on told.allocation_id = relabelled.allocation_id
+    window earlier as (
+        partition by told.allocation_id
+        order by told.recency desc
+        rows between unbounded preceding and 1 preceding
+    )
+),
+
+numbered as (
+    select
+        allocation_id,
+        recency,
+        count(*) filter (where is_change) over (
+            partition by allocation_id order by recency desc rows unbounded preceding
+        ) as part
+    from compared
+),
+
+owned as (
+    select
+        told.allocation_id,
+        coalesce(numbered.part, 0) as part,
+        min(told.observed_at) as told_at,
+        arg_min(told.workload_uid, told.recency) as workload_uid,
+        arg_min(told.tenant_id, told.recency) as tenant_id,
+        arg_min(told.workload_class, told.recency) as workload_class,
+        arg_min(told.queue, told.recency) as queue,
+        arg_min(told.priority_class, told.recency) as priority_class,
+        arg_min(told.ownership_level, told.recency) as ownership_level
+    from told
+    left join numbered
+        on told.allocation_id = numbered.allocation_id and told.recency = numbered.recency
+    group by told.allocation_id, coalesce(numbered.part, 0)
+),
+
+held as (
+    select
+        newest.cluster,
+        newest.node,
+        newest.device_uuid,
+        newest.instance_id,
+        newest.replica,
+        newest.gpu_share_ratio,
+        newest.sharing_mode,
+        newest.namespace,
+        newest.pod,
+        newest.container,
+        owned.workload_uid,
+        owned.tenant_id,
+        owned.workload_class,
+        owned.queue,
+        owned.priority_class,
+        owned.ownership_level,
+        case
+            when owned.part = 0 then newest.started_at
+            else greatest(newest.started_at, owned.told_at)
+        end as started_at,
+        least(
+            lead(greatest(newest.started_at, owned.told_at)) over parts, newest.ended_at
+        ) as ended_at,
+        owned.part > 0 or lead(owned.part) over parts is not null as is_part,
+        case
+            when newest.attribution_source = 'none' and newest.pod is null
+                then split_part(newest.conflict, ';', 1)
+        end as unheld_reason
+    from owned
+    inner join allocation as newest on owned.allocation_id = newest.rowid
+    window parts as (partition by owned.allocation_id order by owned.part)
 )
 
 select
@@ -75,7 +166,10 @@ select
     held.unheld_reason
 from held
 left join owners on held.cluster = owners.cluster and held.workload_uid = owners.workload_uid
-where held.ended_at is null or held.ended_at > $from_at
+where
+    held.started_at < $until_at
+    and (held.ended_at is null or held.ended_at > $from_at)
+    and (not held.is_part or held.ended_at is null or held.started_at < held.ended_at)
 order by
     held.device_uuid,
     held.instance_id,

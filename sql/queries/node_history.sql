@@ -1,4 +1,4 @@
--- purpose    nodes and their changes, for capacity, cordons and free processors
+-- purpose    nodes and their changes, for capacity, removals, cordons and free processors
 -- grain      one row per observed state of a node: those in the period and the last one before it
 -- parameters $from_at timestamptz inclusive, $until_at timestamptz exclusive
 select
@@ -9,7 +9,9 @@ select
     gpu_count,
     cpu_milli,
     memory_bytes,
-    is_schedulable
+    is_schedulable,
+    -- before is_present was told, a node that left was one without processors and memory
+    coalesce(is_present, gpu_count > 0 or cpu_milli > 0 or memory_bytes > 0, true) as is_present
 from node
 where observed_at < $until_at
 qualify

@@ -13,6 +13,7 @@ select
     rack,
     nvlink_domain,
     labels_json,
-    source
+    source,
+    is_present
 from node
 qualify row_number() over (partition by cluster, node order by observed_at desc) = 1;

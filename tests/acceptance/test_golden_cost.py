@@ -31,6 +31,8 @@ from collector.lifecycle.ownership_rules import OwnershipRules
 from collector.lifecycle.requests import request_of
 from collector.sources.kubernetes.objects import PodSpec
 from steward.calendar_period import period_from
+from tests.support.allocation_store import allocation_store
+from tests.support.allocation_story import TEN, Story, holding, owner
 from tests.support.analytics_frames import HOUR, MINUTE, NOON, Row
 from tests.support.cost_cases import (
     EARLY,
@@ -134,15 +136,17 @@ def price_change(inputs: Mapping[str, object]) -> Outcome:
 
 
 def node_join_leave(inputs: Mapping[str, object]) -> Outcome:
-    """G03: a node of eight devices and a pod that come off the hour, from the day's start on."""
+    """G03: a whole day, in which a node of eight devices and a pod come and go off the hour."""
     (start, end), (bound, released) = (
         [at(clock) for clock in inputs[key]] for key in ("node", "pod")
     )
     names = [f"GPU-{number}" for number in range(8)]
     lives = [{"device_uuid": name, "observed_at": start} for name in names]
     pod = [{"device_uuid": name, "started_at": bound, "ended_at": released} for name in names[:3]]
-    stored = history(devices=lives, held=pod)
-    told = charged(booked(stored, at("00:00"), end), at_rate("2.50")).rows
+    nodes = [{"observed_at": start}, {"observed_at": end, "is_present": False}]
+    stored = history(devices=lives, held=pod, nodes=nodes)
+    day = at("00:00"), at("00:00") + DAY
+    told = charged(booked(stored, *day), at_rate("2.50")).rows
     capacity = money(told, "capacity_parts")
     return Outcome(
         found={
@@ -245,17 +249,22 @@ def time_slice(inputs: Mapping[str, object]) -> Outcome:
 
 
 def label_change(inputs: Mapping[str, object]) -> Outcome:
-    """G08: the owner's row of each stretch; hours from the title."""
-    owners = [("A", at("08:00"), at("10:30")), ("B", at("10:30"), at("12:00"))]
+    """G08: polls of a pod that is relabelled, as the collector tells them; hours from the title."""
     names = [f"GPU-{number}" for number in range(4)]
-    held_rows = [
-        {"device_uuid": name, "tenant_id": team, "started_at": start, "ended_at": end}
-        for name in names
-        for team, start, end in owners
-    ]
+    story = Story()
+    held_gpus = [holding(device_uuid=name) for name in names]
+    polled = pl.datetime_range(at("08:00"), at("12:00"), "1m", eager=True)
+    for polled_at in polled:
+        team = "A" if polled_at < at("10:30") else "B"
+        story.owners.by_pod["pod-1"] = owner(team, pod_uid="u1")
+        story.poll((polled_at - TEN).total_seconds(), *held_gpus)
+    story.finish((at("12:00") - TEN).total_seconds(), pod_uid="u1")
+    with allocation_store() as store:
+        store.add(story.rows)
+        allocations = store.ask(at("08:00"), at("12:00"))
     devices = [{"device_uuid": name, "observed_at": EARLY} for name in names]
-    ledger_rows = booked(history(devices=devices, held=held_rows), at("08:00"), at("12:00"))
-    told = charged(ledger_rows, at_rate(inputs["rate"]))
+    stored = {**history(devices=devices), "allocation_history": allocations}
+    told = charged(booked(stored, at("08:00"), at("12:00")), at_rate(inputs["rate"]))
     by_team = money_by(told, "tenant_id")
     total = money(told.rows, "capacity_parts")
     wrong = dict.fromkeys(("wrong_last_label", "wrong_both"), by_team)

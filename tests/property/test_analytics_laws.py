@@ -2,159 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from polars.testing import assert_frame_equal
 
 from analytics.fragmentation import CATEGORIES, fragmentation, free_nodes
-from analytics.ledger import CLASSES, by_class
-from analytics.reports.measured import device_time
 from analytics.survival import survival, survival_quantile_s
 from analytics.waits import attempts
 from steward.period import Period
-from tests.support.analytics_frames import HOUR, MINUTE, NOON, Row, frames, rows
+from tests.support.analytics_frames import HOUR, MINUTE, NOON, Row, rows
 
 TWO_HOURS = Period(NOON, NOON + 2 * HOUR)
-RATIO = st.one_of(st.none(), st.sampled_from([0.0, 0.005, 0.4, 1.0]))
-STEP = st.integers(-20, 140)
-
-READING = st.fixed_dictionaries(
-    {
-        "device_uuid": st.sampled_from(["GPU-a", "GPU-b"]),
-        "instance_id": st.sampled_from([None, None, 1, 2]),
-        "sampled_at": STEP.map(lambda step: NOON + step * MINUTE),
-        "busy_ratio": RATIO,
-        "sm_active_ratio": RATIO,
-        "tensor_active_ratio": RATIO,
-        "dram_active_ratio": RATIO,
-    }
-)
-ALLOCATION = st.builds(
-    lambda device, instance, start, length, share, tenant: {
-        "device_uuid": device,
-        "instance_id": instance,
-        "started_at": NOON + start * MINUTE,
-        "ended_at": None if length is None else NOON + (start + length) * MINUTE,
-        "gpu_share_ratio": share,
-        "tenant_id": tenant,
-        "pod": f"{device}-{start}",
-    },
-    st.sampled_from(["GPU-a", "GPU-b"]),
-    st.sampled_from([None, 1]),
-    STEP,
-    st.one_of(st.none(), st.integers(1, 90)),
-    st.sampled_from([0.25, 1 / 7, 1.0]),
-    st.sampled_from(["a", "b", None]),
-)
-EVENT = st.builds(
-    lambda kind, step: {"kind": kind, "occurred_at": NOON + step * MINUTE},
-    st.sampled_from(["lost", "returned", "xid"]),
-    STEP,
-)
-INSTANCE = st.builds(
-    lambda instance, step, share, present: {
-        "device_uuid": "GPU-b",
-        "instance_id": instance,
-        "observed_at": NOON + step * MINUTE,
-        "sm_share_ratio": share,
-        "memory_share_ratio": share,
-        "is_present": present,
-    },
-    st.sampled_from([1, 2]),
-    STEP,
-    st.sampled_from([1 / 7, 3 / 7, 1.0, None]),
-    st.booleans(),
-)
-
-
-@st.composite
-def worlds(draw: st.DrawFn) -> dict[str, pl.DataFrame]:
-    born = draw(st.integers(-60, 60))
-    devices: list[Row] = [
-        {},
-        {"device_uuid": "GPU-b", "observed_at": NOON + born * MINUTE},
-        *draw(st.lists(INSTANCE, max_size=4)),
-    ]
-    readings = draw(st.lists(READING, max_size=30))
-    return frames(
-        node_history=rows("node_history", {}),
-        device_history=rows("device_history", *devices),
-        device_event_history=rows("device_event_history", *draw(st.lists(EVENT, max_size=4))),
-        allocation_history=rows("allocation_history", *draw(st.lists(ALLOCATION, max_size=5))),
-        utilization_sample=rows("utilization_sample", *readings),
-    )
-
-
-def classes(world: dict[str, pl.DataFrame], period: Period) -> dict[str, float]:
-    found: dict[str, float] = by_class(device_time(world, period).rows).row(0, named=True)
-    return found
-
-
-def wall_of(world: dict[str, pl.DataFrame], period: Period) -> float:
-    first = world["device_history"].group_by("device_uuid").agg(pl.col("observed_at").min())
-    lives = [
-        max(period.until_at - max(born, period.from_at), timedelta()) / HOUR
-        for born in first["observed_at"]
-    ]
-    return float(sum(lives))
-
-
-@given(worlds())
-@settings(max_examples=30)
-def test_gpu_hours_are_conserved(world: dict[str, pl.DataFrame]) -> None:
-    found = classes(world, TWO_HOURS)
-    wall = wall_of(world, TWO_HOURS)
-    assert found["wall_gpu_hours"] == pytest.approx(wall, rel=1e-9, abs=1e-12)
-    assert sum(found[name] for name in CLASSES) == pytest.approx(wall, rel=1e-9, abs=1e-12)
-    assert all(found[name] >= 0 for name in CLASSES)
-
-
-@given(worlds(), st.integers(1, 119))
-@settings(max_examples=20)
-def test_parts_of_a_period_add_up_to_the_whole(world: dict[str, pl.DataFrame], cut: int) -> None:
-    middle = NOON + cut * MINUTE
-    parts = [
-        classes(world, Period(NOON, middle)),
-        classes(world, Period(middle, TWO_HOURS.until_at)),
-    ]
-    whole = classes(world, TWO_HOURS)
-    for name in CLASSES:
-        assert sum(part[name] for part in parts) == pytest.approx(whole[name], abs=1e-6)
-
-
-@given(worlds(), st.randoms(use_true_random=False))
-@settings(max_examples=15)
-def test_order_of_rows_does_not_matter(world: dict[str, pl.DataFrame], random: object) -> None:
-    # Two states of one instance at one instant have no defined last one: keep the first given.
-    keys = ["device_uuid", "instance_id", "observed_at"]
-    world["device_history"] = world["device_history"].unique(keys, maintain_order=True)
-    sample_keys = ["device_key", "instance_id", "sampled_at"]
-    samples = world["utilization_sample"].unique(sample_keys, maintain_order=True)
-    world["utilization_sample"] = samples
-    shuffled = {
-        name: frame.sample(fraction=1.0, shuffle=True, seed=random.randint(0, 99))  # type: ignore[attr-defined]  # random.Random
-        for name, frame in world.items()
-    }
-    one, other = device_time(world, TWO_HOURS), device_time(shuffled, TWO_HOURS)
-    assert_frame_equal(by_class(one.rows, "tenant_id"), by_class(other.rows, "tenant_id"))
-
-
-@given(worlds())
-@settings(max_examples=15)
-def test_null_is_never_counted_as_idle(world: dict[str, pl.DataFrame]) -> None:
-    ratios = [name for name in world["utilization_sample"].columns if name.endswith("_ratio")]
-    silent = world["utilization_sample"].with_columns(
-        pl.lit(None, dtype=pl.Float32).alias(name) for name in ratios
-    )
-    found = classes({**world, "utilization_sample": silent}, TWO_HOURS)
-    assert found["idle_gpu_hours"] == 0
-    assert found["effective_gpu_hours"] == 0
-    assert found["ineffective_gpu_hours"] == 0
-
 
 FREE = st.lists(st.sampled_from([0.0, 200.0, 500.0, 999.0, 1000.0]), min_size=1, max_size=8)
 NODES = st.lists(

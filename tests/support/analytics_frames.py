@@ -26,6 +26,7 @@ _DEFAULTS: Mapping[str, Row] = {
         "gpu_count": 8,
         "cpu_milli": 96_000,
         "is_schedulable": True,
+        "is_present": True,
     },
     "device_history": {
         "observed_at": NOON - HOUR,

@@ -38,6 +38,7 @@ def _nodes(rows: pl.DataFrame) -> pl.DataFrame:
         "cpu_milli",
         (pl.col("memory_mib") * MIB_BYTES).alias("memory_bytes"),
         pl.lit(value=True).alias("is_schedulable"),
+        pl.lit(value=True).alias("is_present"),
     )
     return conform("node_history", frame)
 

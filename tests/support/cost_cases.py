@@ -90,11 +90,15 @@ def at(clock: str) -> datetime:
 
 
 def history(
-    *, devices: Iterable[Row], held: Iterable[Row] = (), readings: Iterable[Row] = ()
+    *,
+    devices: Iterable[Row],
+    held: Iterable[Row] = (),
+    readings: Iterable[Row] = (),
+    nodes: Iterable[Row] = ({"observed_at": EARLY},),
 ) -> dict[str, pl.DataFrame]:
     """Return stored rows of one node: its devices, who held them, and what was read."""
     return frames(
-        node_history=rows("node_history", {"observed_at": EARLY}),
+        node_history=rows("node_history", *nodes),
         device_history=rows("device_history", *devices),
         allocation_history=rows("allocation_history", *held),
         utilization_sample=rows("utilization_sample", *readings),

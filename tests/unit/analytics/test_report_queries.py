@@ -82,6 +82,38 @@ def test_state_before_the_period_is_carried_in_once(store: Store) -> None:
     assert store.ask("device_history").height == 3
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        pytest.param({"is_present": True, "gpu_count": 0, "cpu_milli": 0}, True, id="told"),
+        pytest.param({"is_present": False, "gpu_count": 8}, False, id="told as removed"),
+        pytest.param({}, True, id="nothing told"),
+        pytest.param({"gpu_count": 0, "cpu_milli": 1, "memory_bytes": 0}, True, id="offers some"),
+        pytest.param({"gpu_count": 0, "cpu_milli": 0}, True, id="told in part"),
+        pytest.param({"gpu_count": 0, "cpu_milli": 0, "memory_bytes": 0}, False, id="has nothing"),
+    ],
+)
+def test_a_node_is_there_unless_it_was_told_as_removed(
+    store: Store, told: Mapping[str, object], *, expected: bool
+) -> None:
+    store.add("node", {**NODE, "observed_at": NOON, **told})
+    assert store.ask("node_history")["is_present"].to_list() == [expected]
+
+
+def test_the_last_sighting_of_an_absent_device_is_carried_in_too(store: Store) -> None:
+    told = {-180: True, -120: True, -60: False, 0: False}
+    store.add(
+        "device",
+        *[
+            {**DEVICE, "observed_at": NOON + minute * MINUTE, "is_present": is_present}
+            for minute, is_present in told.items()
+        ],
+    )
+    found = store.ask("device_history")
+    assert found["is_present"].to_list() == [True, False, False]
+    assert found["observed_at"].min() == NOON - 2 * HOUR
+
+
 def test_boards_and_instances_are_carried_in_apart(store: Store) -> None:
     early = NOON - HOUR
     store.add(

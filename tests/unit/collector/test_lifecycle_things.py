@@ -134,6 +134,7 @@ def test_node_that_is_gone_offers_nothing() -> None:
     drive.delete(NODES, "gpu-0-uid", seen_s=9)
     row = drive.table("node", "node", "observed_at", "gpu_count", "is_schedulable", "cpu_milli")[-1]
     assert row == ("gpu-0", at(9), 0, False, 0)
+    assert drive.table("node", "is_present") == [(True,), (False,)]
     assert drive.memory == {}
 
 
