@@ -57,8 +57,13 @@ def child(*arguments: str, limit_s: float | None = None) -> dict[str, Any] | Non
 
 
 def peak_bytes() -> int:
-    """Return the most memory this process has had resident."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    """Return the most memory this process has had resident.
+
+    Not ``ru_maxrss``: at its start a process inherits that of the one that started it.
+    """
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    (line,) = [each for each in status.splitlines() if each.startswith("VmHWM")]
+    return int(line.split()[1]) * 1024
 
 
 def build_ledger(folder: str) -> dict[str, Any]:

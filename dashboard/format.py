@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from analytics.reports.model import Table
+from steward.output import visible
 from steward.period import Period
 from steward.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 
@@ -235,5 +236,5 @@ def _other(value: str | date | datetime | timedelta | list[object]) -> str:
     if isinstance(value, timedelta):
         return duration(value.total_seconds())
     if isinstance(value, list):
-        return ", ".join(str(item) for item in value)
-    return str(value)
+        return visible(", ".join(str(item) for item in value))
+    return visible(str(value))

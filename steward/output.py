@@ -9,6 +9,17 @@ from pathlib import Path
 
 from steward.errors import InputError, UsageError
 
+HIDDEN_CHARACTERS = {
+    **dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], "\ufffd"),
+    **dict.fromkeys([0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd"),
+}
+"""What moves a terminal's cursor, colours it or turns the direction of what follows."""
+
+
+def visible(text: str) -> str:
+    """Return one line of text in which stored names can neither act nor hide."""
+    return text.translate(HIDDEN_CHARACTERS)
+
 
 def write_output(path: Path | None, content: bytes | str) -> None:
     """Write the content to the path, or to standard output where the path is None.

@@ -72,6 +72,14 @@ class Account:
         """Return the device-time that was held."""
         return sum(self.ticks[name] for name in ALLOCATED)
 
+    def only(self, leaves: Sequence[str]) -> Account:
+        """Return what is in some of the leaves."""
+        return Account(
+            ticks={name: self.ticks[name] if name in leaves else 0 for name in LEAVES},
+            priced={name: self.priced[name] if name in leaves else 0 for name in LEAVES},
+            parts={name: self.parts[name] if name in leaves else 0 for name in LEAVES},
+        )
+
     def __add__(self, other: Account) -> Account:
         """Return both together."""
         return Account(

@@ -13,10 +13,11 @@ from typing import Final
 
 import polars as pl
 
-from analytics.cost.account import Account, Key
+from analytics.cost.account import Account, Key, total
 from analytics.cost.costing import Costing
 from analytics.cost.settle import IDLE, Line, PlaceResource, Rules, settle
 from analytics.cost.shared import SharedCost
+from analytics.usage import ALLOCATED
 
 UNATTRIBUTED: Final = "unattributed"
 """The team of device-time whose holder is known to nobody."""
@@ -87,6 +88,11 @@ def bills(costing: Costing, keys: Sequence[str], *, is_of_holder: bool) -> Bills
     own: dict[Key, Account] = {}
     for piece in held if is_of_holder else pieces:
         own[piece.key] = own.get(piece.key, Account()) + piece.account
+    if is_of_holder:
+        nobody = _of_nobody_known(pieces)
+        if nobody.wall_ticks:
+            key = tuple(None for _ in keys)
+            own[key] = own.get(key, Account()) + nobody
     idle, idle_left = _idle_shares(pieces) if is_of_holder else _own_idle(own)
     shared, shared_left, warnings = _shared_shares(costing.shared, held, keys=keys)
     found = tuple(
@@ -119,6 +125,11 @@ def _piece(key: Key, account: Account, *, count: int) -> _Piece:
         model=str(model or ""),
         account=account,
     )
+
+
+def _of_nobody_known(pieces: Iterable[_Piece]) -> Account:
+    """Return the allocated time of which it is not even known whether somebody held it."""
+    return total(piece.account.only(ALLOCATED) for piece in pieces if not piece.is_held)
 
 
 def _own_idle(own: Mapping[Key, Account]) -> tuple[dict[Key, Fraction], Fraction]:

@@ -155,14 +155,14 @@ def forecast_figures(costing: Costing, trend: Trend) -> tuple[Figure, ...]:
 
 
 def _unattributed(costing: Costing, *, is_known: bool, code: str) -> Figure:
-    teams = costing.accounts("tenant_id", rows=costing.rows.filter("is_held"))
-    lost = teams.get((None,), Account())
+    teams = costing.accounts("tenant_id", rows=costing.rows)
+    lost = teams.get((None,), Account()).only(ALLOCATED)
     return figure(
         "unattributed_cost",
         _titled("Unattributed cost", code),
         value=money_text(lost.allocated, code) if is_known else None,
         unit="currency",
-        definition="Allocated cost whose team nobody recorded.",
+        definition="Allocated cost whose team nobody recorded, or of which no holder is known.",
         rows=LEDGER,
         coverage_ratio=ratio(lost.priced_ticks, lost.wall_ticks),
     )

@@ -82,7 +82,8 @@ def _closing(warehouse: Store, args: argparse.Namespace) -> _Closing:
     if stored.is_empty():
         _refuse_overlap(closed, period)
     code = _currency(args, stored)
-    told = Question(period=period, time_zone=args.zone, currency=code)
+    known = load.known_part(extent, period)
+    told = Question(period=known, time_zone=args.zone, currency=code)
     frames = load.frames(warehouse, DEFINITION, told)
     # a correction is made of today's prices: nothing is frozen for it
     today = {**frames, "state.closed_period": empty("state.closed_period")}

@@ -69,6 +69,11 @@ def rate_card(args: argparse.Namespace) -> RateCard:
     network = words.exact(life, option="--network-life-years")
     if not args.gpus.isdecimal() or min(values.values()) < 0:
         raise UsageError("a server has whole GPUs, and no amount is negative", hint="correct it")
+    if max(values["residual_ratio"], values["load_ratio"]) > 1 or values["pue"] < 1:
+        raise UsageError(
+            "--residual and --load are shares of 1, and --pue is at least 1",
+            hint="write 15 % as 0.15; a facility draws at least what its servers do",
+        )
     try:
         return RateCard(gpus=int(args.gpus), network_life_years=network, **values)
     except ValueError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from steward.command import Command, Context
 from steward.errors import UsageError
-from steward.output import write_output
+from steward.output import visible, write_output
 
 if TYPE_CHECKING:
     from analytics.focus.terms import Terms
@@ -70,7 +70,7 @@ def _run(args: argparse.Namespace, context: Context) -> int:
     made = _made(args, context, version)
     write_output(args.output, _content(args, made))
     for note in made.notes:
-        sys.stderr.write(f"{note}\n")
+        sys.stderr.write(f"{visible(note)}\n")
     return 0
 
 

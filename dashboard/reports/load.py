@@ -16,7 +16,7 @@ from dashboard.reports.cluster import DEVICE_KEY, of_cluster, refuse_unknown
 from dashboard.reports.extent import required_extent
 from dashboard.reports.ledger_compose import compose, spans
 from dashboard.reports.ledger_readings import Bookkeeper, ends
-from steward.calendar_period import length, period_from, zone_of
+from steward.calendar_period import TICK, length, period_from, zone_of
 from steward.errors import UsageError
 from steward.period import Period, instant_from
 from steward.ports import Reader, Source
@@ -24,6 +24,8 @@ from steward.ports import Reader, Source
 __all__ = ["Asked", "chosen_period", "frames", "prepared", "question", "required_extent"]
 
 DEVICES: Final = "device_history"
+EARLIEST_YEAR: Final = 1970
+"""Instants are stored as time since then; nobody has older rows of a GPU."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +77,7 @@ def question(extent: Period, definition: ReportDefinition, asked: Asked) -> Ques
     zone_of(asked.zone)
     _refuse_grouping(definition, asked.by)
     return Question(
-        period=chosen_period(extent, asked),
+        period=known_part(extent, chosen_period(extent, asked)),
         by=asked.by,
         time_zone=asked.zone,
         currency=_currency(asked.currency),
@@ -135,6 +137,25 @@ def _narrowed(
     return of_cluster({**rows, **devices}, cluster)
 
 
+def known_part(extent: Period, period: Period) -> Period:
+    """Return a period up to the newest stored row: nothing is known of what comes after it.
+
+    Raises:
+        UsageError: all of it comes after, or it begins before clocks counted seconds.
+    """
+    if period.from_at.year < EARLIEST_YEAR:
+        raise UsageError(
+            f"the period {period} begins before {EARLIEST_YEAR}",
+            hint=f"stored rows lie in {extent}",
+        )
+    if period.from_at >= extent.until_at and period.until_at > period.from_at:
+        raise UsageError(
+            f"the period {period} begins after the newest row",
+            hint=f"stored rows lie in {extent}",
+        )
+    return Period(period.from_at, max(period.from_at, min(period.until_at, extent.until_at)))
+
+
 def chosen_period(extent: Period, asked: Asked) -> Period:
     """Return the period asked for; what was left open is filled from the stored rows' extent.
 
@@ -155,7 +176,10 @@ def chosen_period(extent: Period, asked: Asked) -> Period:
         return Period.before(end, length(asked.last))
     if asked.from_at is None:
         return Period(extent.from_at, end)
-    return Period(instant_from(asked.from_at, option="--from"), end)
+    start = instant_from(asked.from_at, option="--from")
+    if asked.until_at is None and start > end:
+        end = start + TICK
+    return Period(start, end)
 
 
 def _refuse_contradiction(asked: Asked) -> None:

@@ -9,6 +9,7 @@ from importlib.resources import files
 from analytics.reports.model import Column, Figure, Report, Table
 from dashboard import format as fmt
 from dashboard.i18n import Translate, english
+from steward.output import visible
 
 
 def render(report: Report, *, translate: Translate = english, language: str = "en") -> str:
@@ -56,7 +57,7 @@ def _figure(figure: Figure, translate: Translate) -> str:
 def _findings(findings: tuple[str, ...], translate: Translate) -> str:
     if not findings:
         return ""
-    items = "".join(f"<li>{escape(finding)}</li>" for finding in findings)
+    items = "".join(f"<li>{escape(visible(finding))}</li>" for finding in findings)
     return f"<section><h2>{escape(translate('report.findings'))}</h2><ol>{items}</ol></section>"
 
 
@@ -70,7 +71,7 @@ def _table(table: Table, translate: Translate) -> str:
     source = escape(f"{translate('report.rows')}: {table.rows}")
     note = f"{escape(table.note)} " if table.note else ""
     return (
-        f"<section><h2>{escape(table.title)}</h2>\n{body}\n"
+        f"<section><h2>{escape(visible(table.title))}</h2>\n{body}\n"
         f'<p class="quiet">{note}{source}</p></section>'
     )
 

@@ -16,6 +16,7 @@ from analytics.reports.model import Figure, Report, Table
 from dashboard import format as fmt
 from dashboard.i18n import Translate, english
 from dashboard.reports.grid import Lane, grids
+from steward.output import visible
 
 WIDTH: Final = 100
 ROWS_SHOWN: Final = 20
@@ -47,7 +48,11 @@ def render(
     )
     blocks = [*_head(report, width, translate), *_findings(report, translate)]
     for table in report.tables:
-        blocks += [Text(), Text(table.title, style="bold"), *_rows(table, row_limit, width)]
+        blocks += [
+            Text(),
+            Text(visible(table.title), style="bold"),
+            *_rows(table, row_limit, width),
+        ]
         blocks += _foot(table, row_limit, translate)
     for block in blocks:
         console.print(block, overflow="ignore", crop=False)
@@ -94,7 +99,7 @@ def _findings(report: Report, translate: Translate) -> list[RenderableType]:
     grid.add_column(justify="right")
     grid.add_column(overflow="fold")
     for index, finding in enumerate(report.findings, start=1):
-        grid.add_row(f"{index}.", finding)
+        grid.add_row(f"{index}.", visible(finding))
     return [Text(), Text(translate("report.findings"), style="bold"), Padding(grid, (0, 0, 0, 1))]
 
 
@@ -125,4 +130,4 @@ def _foot(table: Table, row_limit: int | None, translate: Translate) -> Iterator
 
 
 def _line(text: str) -> RenderableType:
-    return Padding(Text(text, style="dim"), (0, 0, 0, 1))
+    return Padding(Text(visible(text), style="dim"), (0, 0, 0, 1))

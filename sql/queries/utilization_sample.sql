@@ -1,23 +1,24 @@
 -- purpose    readings behind utilisation, idle spells and the GPU-hour ledger
 -- grain      one row per device or MIG instance and reading; an hour on both sides of the period
 --            closes the intervals that cross its ends; device_key is a hash of cluster and device,
---            8 bytes in each of millions of rows (device_history names it)
+--            8 bytes in each of millions of rows (device_history names it); what no reading of a
+--            device can be is null
 -- parameters $from_at timestamptz inclusive, $until_at timestamptz exclusive
 select
     sampled_at,
     hash(cluster, device_uuid) as device_key,
     instance_id,
-    busy_ratio::float as busy_ratio,
-    graphics_active_ratio::float as graphics_active_ratio,
-    sm_active_ratio::float as sm_active_ratio,
-    tensor_active_ratio::float as tensor_active_ratio,
-    dram_active_ratio::float as dram_active_ratio,
-    fp64_active_ratio::float as fp64_active_ratio,
-    fp32_active_ratio::float as fp32_active_ratio,
-    fp16_active_ratio::float as fp16_active_ratio,
-    integer_active_ratio::float as integer_active_ratio,
-    power_w::float as power_w,
-    power_limit_w::float as power_limit_w,
+    try_cast(busy_ratio as float) as busy_ratio,
+    try_cast(graphics_active_ratio as float) as graphics_active_ratio,
+    try_cast(sm_active_ratio as float) as sm_active_ratio,
+    try_cast(tensor_active_ratio as float) as tensor_active_ratio,
+    try_cast(dram_active_ratio as float) as dram_active_ratio,
+    try_cast(fp64_active_ratio as float) as fp64_active_ratio,
+    try_cast(fp32_active_ratio as float) as fp32_active_ratio,
+    try_cast(fp16_active_ratio as float) as fp16_active_ratio,
+    try_cast(integer_active_ratio as float) as integer_active_ratio,
+    try_cast(power_w as float) as power_w,
+    try_cast(power_limit_w as float) as power_limit_w,
     memory_used_bytes
 from device_sample
 where

@@ -44,6 +44,23 @@ def cents(texts: Sequence[str | None]) -> int:
     return sum(int(text.replace(".", "")) for text in texts if text is not None)
 
 
+@pytest.mark.parametrize("by", ["team", "class", "workload", "user", "queue", "priority"])
+def test_time_of_which_no_holder_is_known_is_borne_by_nobody_known_and_by_no_idle_share(
+    by: str,
+) -> None:
+    rows = ledger(held(used=2), free(unknown=1, reason="no_holder_recorded"), free(free_idle=1))
+    found = report(rows, Question(period=ONE_HOUR, by=by))
+    (table,) = [one for one in found.tables if one.key.startswith("by_")]
+    name = table.columns[0].name
+    assert value(found, "unattributed_cost") == "4.00"
+    assert value(found, "total_cost") == "16.00"
+    assert cents(table.frame["total_cost"].to_list()) == 1600
+    assert sorted(table.frame["total_cost"]) == ["12.00", "4.00"]
+    assert table.frame.filter(pl.col("total_cost") == "4.00")["idle_cost"].to_list() == ["0.00"], (
+        name
+    )
+
+
 def by_name(rows: pl.DataFrame, name: str, amount: str) -> Mapping[str, str | None]:
     return dict(zip(rows[name], rows[amount], strict=True))
 

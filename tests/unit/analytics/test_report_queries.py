@@ -146,6 +146,24 @@ def test_readings_around_the_ends_are_read_too(store: Store) -> None:
     assert store.ask("utilization_sample").height == 4
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        pytest.param(0.0, 0.0, id="zero"),
+        pytest.param(None, None, id="null"),
+        pytest.param(1e300, None, id="no device's reading"),
+        pytest.param(-1e300, None, id="nor its opposite"),
+    ],
+)
+def test_a_reading_beyond_all_measure_is_missing(
+    store: Store, told: float | None, expected: float | None
+) -> None:
+    sample = {**NODE, "device_uuid": "GPU-a", "sampled_at": NOON, "busy_ratio": told}
+    store.add("device_sample", {**sample, "power_w": told})
+    row = store.ask("utilization_sample").row(0, named=True)
+    assert (row["busy_ratio"], row["power_w"]) == (expected, expected)
+
+
 def test_readings_and_inventory_share_the_device_key(store: Store) -> None:
     store.add("device", {**DEVICE, "observed_at": NOON})
     store.add("device_sample", {**NODE, "device_uuid": "GPU-a", "sampled_at": NOON})

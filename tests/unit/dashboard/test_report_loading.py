@@ -183,3 +183,32 @@ def test_state_rows_are_read_in_their_types() -> None:
 
 def test_no_state_rows_are_a_frame_of_the_same_types() -> None:
     assert state_frame([], STATE).schema == STATE
+
+
+@pytest.mark.parametrize(
+    ("until_at", "expected"),
+    [
+        pytest.param(WEEK.until_at - TICK, WEEK.until_at - TICK, id="inside"),
+        pytest.param(WEEK.until_at, WEEK.until_at, id="exactly at the newest row"),
+        pytest.param(WEEK.until_at + TICK, WEEK.until_at, id="just past it"),
+        pytest.param(WEEK.until_at + timedelta(days=31), WEEK.until_at, id="a month ahead"),
+    ],
+)
+def test_nothing_is_told_of_time_after_the_newest_row(
+    until_at: datetime, expected: datetime
+) -> None:
+    asked = Period(WEEK.from_at, until_at)
+    assert load.known_part(WEEK, asked) == Period(WEEK.from_at, expected)
+
+
+@pytest.mark.parametrize(
+    ("start", "reason"),
+    [
+        pytest.param(WEEK.until_at, "begins after the newest row", id="where the rows end"),
+        pytest.param(datetime(1969, 12, 31, tzinfo=UTC), "begins before 1970", id="before clocks"),
+        pytest.param(datetime(1, 1, 1, tzinfo=UTC), "begins before 1970", id="the first year"),
+    ],
+)
+def test_a_period_of_which_nothing_can_be_known_is_refused(start: datetime, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        load.known_part(WEEK, Period(start, start + timedelta(days=1)))

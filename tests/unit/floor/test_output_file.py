@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from steward.errors import InputError, UsageError
-from steward.output import write_output
+from steward.output import visible, write_output
 
 FULL = Path("/dev/full")
 """The kernel's own full disk."""
@@ -93,3 +93,18 @@ def test_standard_output_takes_text_and_bytes(capfdbinary: pytest.CaptureFixture
     write_output(None, b"\xff\n")
 
     assert capfdbinary.readouterr().out == b"a\n\xff\n"
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        pytest.param("team-a", "team-a", id="plain"),
+        pytest.param("研究组 é", "研究组 é", id="any script"),
+        pytest.param("\x1b[2Jgone", "\ufffd[2Jgone", id="an escape"),
+        pytest.param("a\nb\tc", "a\ufffdb\ufffdc", id="line and column breaks"),
+        pytest.param("\u202egnp", "\ufffdgnp", id="a turn of direction"),
+        pytest.param("\x9b31m", "\ufffd31m", id="an escape of eight bits"),
+    ],
+)
+def test_stored_names_can_neither_act_nor_hide(stored: str, shown: str) -> None:
+    assert visible(stored) == shown
