@@ -326,7 +326,7 @@ DEFINITION = ReportDefinition(
                 *PRICE_INPUTS,
                 *PROTECTION_INPUTS,
                 *queue.DEFINITION.inputs,
-                *fragmentation.DEFINITION.inputs,
+                *fragmentation.MEASURED_INPUTS,
                 "device_event_history",
                 "workload_current",
                 "scrape_health",
