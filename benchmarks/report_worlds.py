@@ -23,6 +23,11 @@ from steward.units import TICKS_PER_GPU_HOUR
 START_AT: Final = datetime(2026, 5, 1, tzinfo=UTC)
 DAYS_AT_ONCE: Final = 5
 
+_DAY_BUILD: Final = (
+    "strftime({day}, '%Y%m%d') || '.' || left(sha256(left("
+    "repeat({hour_build} || chr(10), 24), length({hour_build}) * 24 + 23)), 16)"
+)
+"""The id of a day's build: a digest of the builds of its 24 hours, here all the same."""
 _DEVICES: Final = """
 create or replace temp table fleet as
 select
@@ -261,18 +266,21 @@ def _day_statement() -> str:
     )
     return f"""
 insert into ledger_day (build_id, day_at, {keys}, {names}, memory_peak_bytes)
-select build_id, date_trunc('day', hour_at), {keys}, {sums}, max(memory_peak_bytes)
+select {_DAY_BUILD.format(day="date_trunc('day', hour_at)", hour_build="build_id")},
+    date_trunc('day', hour_at), {keys}, {sums}, max(memory_peak_bytes)
 from ledger_hour
 group by all
 order by 2
 """  # noqa: S608  # constants of this file
 
 
-_BUILDS: Final = """
+_BUILDS: Final = f"""
 insert into ledger_build
-select $start_at::timestamptz + to_hours($hour_count) + interval 1 hour, 'b' || (h // 24), grain,
-    $start_at::timestamptz + to_hours(h), 0, 0, 0, 0, 0.0, true, null, 'bench'
+select $start_at::timestamptz + to_hours($hour_count) + interval 1 hour,
+    case grain when 'hour' then 'b' || (h // 24) else {
+    _DAY_BUILD.format(day="($start_at::timestamptz + to_hours(h))", hour_build="('b' || (h // 24))")
+} end, grain, $start_at::timestamptz + to_hours(h), 0, 0, 0, 0, 0.0, true, null, 'bench'
 from range($hour_count) as t (h), unnest(['hour', 'day']) as g (grain)
 where grain = 'hour' or h % 24 = 0
 order by h, grain
-"""
+"""  # noqa: S608  # constants of this file
