@@ -154,7 +154,7 @@ def test_the_overview_shows_where_hours_went(
         page.locator(
             "[data-testid=stVegaLiteChart] canvas, [data-testid=stVegaLiteChart] svg"
         ).first.wait_for()
-        page.get_by_text("14.8 %").first.wait_for()
+        page.get_by_text("29.6 %").first.wait_for()
         picture = tmp_path / "overview.png"
         page.screenshot(path=picture)
         overflow_px = page.evaluate(
