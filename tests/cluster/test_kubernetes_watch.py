@@ -221,7 +221,7 @@ def test_role_of_the_documentation_is_enough(cluster: Cluster) -> None:
     assert missing(user.kubeconfig, *RESOURCES) == []
     with running_feed(user.kubeconfig, *RESOURCES, pace=LIVE) as run:
         run.wait_for(lambda: run.feed.is_synced)
-        run.wait_for(lambda: all(one.error is None for one in run.feed.health()))
+        assert [one.name for one in run.feed.health() if one.error is not None] == []
         read = {one.name for one in run.feed.health() if one.is_synced}
     assert {one.name for one in RESOURCES if not one.is_optional} <= read
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tests.support.cluster import Cluster
 from tests.support.cluster_client import KubeClient, Manifest, Manifests, Parameter
 from tests.support.cluster_objects import OWN_LABEL
-from tests.support.cluster_processes import START_PATIENCE_S, wait_until
+from tests.support.cluster_processes import wait_until
 
 PATIENCE_S = 30.0
 PRIORITY_CLASS = "scheduling.k8s.io/v1/PriorityClass"
@@ -87,12 +87,10 @@ class Namespace:
         self.wait_until(enough, what=f"{count} pods in phase {phase}")
         return found
 
-    def wait_until(
-        self, condition: Callable[[], bool], *, what: str, patience_s: float = PATIENCE_S
-    ) -> None:
+    def wait_until(self, condition: Callable[[], bool], *, what: str) -> None:
         """Return once the condition holds; fail with the state of the pods when it does not."""
         try:
-            wait_until(condition, what=what, patience_s=patience_s)
+            wait_until(condition, what=what, patience_s=PATIENCE_S)
         except TimeoutError as error:
             states = {p["metadata"]["name"]: p["status"].get("phase") for p in self.pods()}
             raise AssertionError(f"{error} in {self.name}; pods: {states}") from None
@@ -109,7 +107,6 @@ def emptied_namespace(cluster: Cluster, name: str) -> Iterator[Namespace]:
             account["metadata"]["name"] == "default" for account in own.list("v1/ServiceAccount")
         ),
         what="the default service account",
-        patience_s=START_PATIENCE_S,
     )
     try:
         yield own
