@@ -36,10 +36,10 @@ def jobs(rows: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
         What was used and wasted is null, and without a rank, where no use is known at all.
     """
     held, is_known = rows.filter("is_held"), pl.col("utilization_ratio").is_not_null()
-    measured = utilization.leaves(held, *JOB)
-    parts = [_models(held), _tiers(held), _memory(held, devices)]
-    for part in parts:
-        measured = measured.join(part, on=JOB, how="left", nulls_equal=True)
+    parts = _with_peak(held, devices)
+    # Most jobs are one row: grouping them by their names would cost far more than it tells.
+    is_parted = parts.select(JOB).is_duplicated()
+    measured = pl.concat([_whole(parts.filter(~is_parted)), _joined(parts.filter(is_parted))])
     return (
         measured.rename(
             {
@@ -126,28 +126,40 @@ def _rank(name: str) -> pl.Expr:
     return pl.col(name).rank("min", descending=True).cast(pl.Int64)
 
 
-def _models(held: pl.DataFrame) -> pl.DataFrame:
-    names = pl.col("model").drop_nulls().unique().sort()
-    return held.group_by(JOB).agg(models=names.str.join("|"))
+def _whole(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return what is told of jobs that are one row each."""
+    told = rows.select(
+        models=pl.col("model").fill_null(""),
+        tiers=pl.when(_known_ticks() > 0).then(pl.col("tier").cast(pl.String)).fill_null(""),
+        memory_peak_ratio="memory_peak_ratio",
+    )
+    return utilization.of_sums(rows, *JOB).hstack(told)
 
 
-def _tiers(held: pl.DataFrame) -> pl.DataFrame:
-    known = pl.sum_horizontal(
+def _joined(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the same of jobs that are several rows."""
+    tiers = pl.col("tier").filter(_known_ticks() > 0).drop_nulls().unique().sort()
+    told = rows.group_by(JOB).agg(
+        models=pl.col("model").drop_nulls().unique().sort().str.join("|"),
+        tiers=tiers.cast(pl.String).str.join("+"),
+        memory_peak_ratio=pl.col("memory_peak_ratio").max(),
+    )
+    return utilization.leaves(rows, *JOB).join(told, on=JOB, how="left", nulls_equal=True)
+
+
+def _known_ticks() -> pl.Expr:
+    return pl.sum_horizontal(
         "used_measured_ticks", "used_estimated_ticks", "ineffective_ticks", "idle_ticks"
     )
-    tiers = pl.col("tier").filter(known > 0).drop_nulls().unique().sort()
-    return held.group_by(JOB).agg(tiers=tiers.cast(pl.String).str.join("+"))
 
 
-def _memory(held: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
-    """Return the peak share of memory; a model whose boards differ in size tells nothing."""
+def _with_peak(rows: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
+    """Return rows with memory_peak_ratio; a model whose boards differ in size tells nothing."""
     size = pl.col("memory_total_bytes")
     boards = devices.group_by("cluster", "model").agg(
         board_bytes=pl.when(size.is_not_null().all() & (size.n_unique() == 1)).then(size.first())
     )
     peak = share(pl.col("memory_peak_bytes"), pl.col("board_bytes"))
-    return (
-        held.join(boards, on=("cluster", "model"), how="left", nulls_equal=True)
-        .group_by(JOB)
-        .agg(memory_peak_ratio=peak.max())
-    )
+    return rows.join(
+        boards, on=("cluster", "model"), how="left", nulls_equal=True, maintain_order="left"
+    ).select(pl.exclude("board_bytes"), memory_peak_ratio=peak)

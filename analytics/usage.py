@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from analytics.schemas.usage import LEAVES, OVERLAYS
+from analytics.schemas.usage import LEAVES, OVERLAYS, PEAK
 from steward.units import TICKS_PER_GPU_HOUR
 
 TREE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -34,17 +34,18 @@ def totals(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
     """Return the ledger summed over any of its columns.
 
     Args:
-        rows: rows of ``ledger``, or any with its sums.
+        rows: rows of ``ledger``, or any with its sums; overlays may be left out.
         keys: what to group by; none gives the whole.
 
     Returns:
         one row per combination of keys, ascending (nulls last): keys, ``wall_ticks`` and the
-        ``LEAVES`` i128, the ``OVERLAYS`` f64, memory_peak_bytes i64 | null
+        ``LEAVES`` i128, those of the ``OVERLAYS`` f64 and memory_peak_bytes i64 | null that the
+        rows have
     """
     sums = [
         *[pl.col(name).cast(pl.Int128).sum() for name in ("wall_ticks", *LEAVES)],
-        *[pl.col(name).sum() for name in OVERLAYS],
-        pl.col("memory_peak_bytes").max(),
+        *[pl.col(name).sum() for name in OVERLAYS if name in rows.columns],
+        *[pl.col(name).max() for name in (PEAK,) if name in rows.columns],
     ]
     if not keys:
         return rows.select(sums)

@@ -42,10 +42,19 @@ def leaves(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
             idle_memory_bytes f64 (mean memory in use of a whole GPU at rest),
             memory_peak_bytes i64: each null where there is nothing to divide by, or not known
     """
-    summed = totals(rows, *keys)
+    return of_sums(totals(rows, *keys), *keys)
+
+
+def of_sums(sums: pl.DataFrame, *keys: str) -> pl.DataFrame:
+    """Return what ``leaves`` tells, of rows that are summed by their keys already, in their order.
+
+    Args:
+        sums: rows of ``ledger`` or of ``totals``, with stuck_s and idle_memory_byte_s.
+        keys: columns to keep.
+    """
     held, known = allocated(), allocated() - leaf("unknown_use")
     idle_s = pl.col("idle_ticks").cast(pl.Float64) / TICKS_PER_SECOND
-    return summed.select(
+    return sums.select(
         *keys,
         wall_gpu_hours=gpu_hours(pl.col("wall_ticks")),
         **{f"{name}_gpu_hours": gpu_hours(leaf(name)) for name in TREE},

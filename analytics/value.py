@@ -63,11 +63,21 @@ def declared(values: pl.DataFrame, period: Period) -> pl.DataFrame:
     )
 
 
+def scopes(said: pl.DataFrame) -> dict[str, str]:
+    """Return the scopes that something is declared for, in their order, each with its column.
+
+    Args:
+        said: rows of ``declared``.
+    """
+    told = set(said["scope_kind"])
+    return {scope: _COLUMNS[scope] for scope in SCOPES if scope in told}
+
+
 def with_level(rows: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
     """Return rows with the level of value of their workload.
 
     Args:
-        rows: with workload_uid, queue, priority_class, workload_class, tenant_id str | null, as in
+        rows: with priority_class, workload_class and the columns of ``scopes``, str | null, as in
             ``workload_standing`` and ``ledger``.
         said: rows of ``declared``.
 
@@ -75,18 +85,21 @@ def with_level(rows: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
         the rows in their order, with value_level str, start_objective_s i64 | null (declared with
         the level) and is_declared bool (false: by priority class or class)
     """
-    found = rows
-    for scope in SCOPES:
+    found, known = rows, scopes(said)
+    for scope, key in known.items():
         of_scope = said.filter(pl.col("scope_kind") == scope).select(
-            pl.col("scope_key").alias(_COLUMNS[scope]),
+            pl.col("scope_key").alias(key),
             pl.col("value_level").alias(f"_{scope}"),
             pl.col("start_objective_s").alias(f"_{scope}_s"),
         )
-        found = found.join(of_scope, on=_COLUMNS[scope], how="left", maintain_order="left")
-    levels = pl.coalesce(f"_{scope}" for scope in SCOPES)
+        found = found.join(of_scope, on=key, how="left", maintain_order="left")
+    levels = pl.coalesce(*[f"_{scope}" for scope in known], pl.lit(None, dtype=pl.String))
     objective = pl.coalesce(
-        pl.when(pl.col(f"_{scope}").is_not_null()).then(pl.struct(seconds=f"_{scope}_s"))
-        for scope in SCOPES
+        *[
+            pl.when(pl.col(f"_{scope}").is_not_null()).then(pl.struct(seconds=f"_{scope}_s"))
+            for scope in known
+        ],
+        pl.lit(None, dtype=pl.Struct({"seconds": pl.Int64})),
     ).struct.field("seconds")
     return found.with_columns(
         value_level=pl.coalesce(levels, _undeclared()),

@@ -43,9 +43,15 @@ class Charged:
     rows: pl.DataFrame
     """Rows of the ledger in their order, with ``OF_PRICE`` and ``PARTS``: null where no price was
     in force, never 0."""
-    unpriced: pl.DataFrame
-    """One row per cluster and model without a price, ascending (nulls last): cluster str,
-    model str | null, gpu_hours f64, node_count i64, from_at datetime, until_at datetime."""
+
+    @property
+    def unpriced(self) -> pl.DataFrame:
+        """Return the device-time without a price: one row per cluster and model, ascending.
+
+        cluster str, model str | null (last), gpu_hours f64, node_count i64, from_at datetime,
+        until_at datetime
+        """
+        return unpriced(self.rows)
 
 
 def price_instants(prices: pl.DataFrame) -> tuple[datetime, ...]:
@@ -71,7 +77,7 @@ def charge(ledger: pl.DataFrame, prices: pl.DataFrame) -> Charged:
     costs = {f"{name}_parts": leaf(name) * rate for name in TREE}
     wall = pl.col("wall_ticks").cast(pl.Int128)
     found = priced.with_columns(capacity_parts=wall * rate, **costs)
-    return Charged(rows=found, unpriced=unpriced(found))
+    return Charged(rows=found)
 
 
 def costs(charged: pl.DataFrame, *keys: str) -> pl.DataFrame:

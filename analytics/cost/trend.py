@@ -20,6 +20,8 @@ from steward.period import Period
 
 LEAST_SHARE_RATIO: Final = Fraction(1, 100)
 """Share of everybody's usual daily cost below which a team's odd day is nobody's concern."""
+Who = tuple[object, object]
+"""Team and model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,22 +56,44 @@ class Trend:
         return self.whole[-1].replace(day=1) if self.whole else None
 
 
-def trend(costing: Costing, zone: str) -> Trend:
+def trend(costing: Costing, zone: str, *, holders: pl.DataFrame | None = None) -> Trend:
     """Return the trend of a period; its ledger is cut at the midnights of the zone.
 
     The day in progress is shown, and is no whole day: neither forecast nor judgement use it.
+
+    Args:
+        costing: the priced ledger.
+        zone: IANA name of the zone whose days are meant.
+        holders: the same with workload_uid, on the days of ``odd_spans`` at least; None: the
+            ledger itself tells them.
     """
-    rows = with_day(costing.rows, costing.period, zone)
+    rows, whole = _by_day(costing, zone)
     found = costing.accounts("day", rows=rows)
     daily = {day: account for (day,), account in found.items() if isinstance(day, date)}
-    span = known_span(costing.rows, costing.period)
-    whole = () if span is None else tuple(whole_days(span, zone))
+    odd = _odd_days(costing, rows.filter("is_held"), whole=whole)
+    named = rows if holders is None else with_day(holders, costing.period, zone)
     return Trend(
         daily=daily,
         whole=whole,
         forecast=_forecast(daily, whole),
-        odd=tuple(_odd_days(costing, rows, whole=whole)),
+        odd=_driven_days(costing, named.filter("is_held"), odd, whole=whole),
     )
+
+
+def odd_spans(costing: Costing, zone: str) -> tuple[Period, ...]:
+    """Return the spans of the ledger that the days which stand out are judged by, ascending."""
+    rows, whole = _by_day(costing, zone)
+    odd = _odd_days(costing, rows.filter("is_held"), whole=whole)
+    told = {day for _, found in odd for day in (*_before(found, whole), found.day)}
+    spans = rows.filter(pl.col("day").is_in(told)).select("started_at", "ended_at").unique()
+    return tuple(Period(start, end) for start, end in spans.sort("started_at").iter_rows())
+
+
+def _by_day(costing: Costing, zone: str) -> tuple[pl.DataFrame, tuple[date, ...]]:
+    """Return the priced ledger with day, and the days that are known from start to end."""
+    span = known_span(costing.rows, costing.period)
+    whole = () if span is None else tuple(whole_days(span, zone))
+    return with_day(costing.rows, costing.period, zone), whole
 
 
 def known_span(rows: pl.DataFrame, period: Period) -> Period | None:
@@ -94,24 +118,41 @@ def _forecast(daily: Mapping[date, Account], whole: Sequence[date]) -> Forecast 
     )
 
 
-def _odd_days(costing: Costing, rows: pl.DataFrame, *, whole: Sequence[date]) -> list[OddDay]:
-    held = rows.filter("is_held")
-    series: dict[tuple[object, object], dict[date, Exact]] = {}
+def _odd_days(
+    costing: Costing, held: pl.DataFrame, *, whole: Sequence[date]
+) -> list[tuple[Who, Anomaly]]:
+    """Return the days that stand out, and of which team and model."""
+    series: dict[Who, dict[date, Exact]] = {}
     for (team, model, day), cost in costing.allocated(
         "tenant_id", "model", "day", rows=held
     ).items():
         if isinstance(day, date):
             series.setdefault((team, model), {})[day] = cost
     least = _least_change(costing, held, whole=whole)
-    return sorted(
-        (
-            _driven(costing, held, who, found=found, whole=whole)
-            for who, costs in series.items()
-            for found in anomalies([(day, costs.get(day, 0)) for day in whole])
-            if abs(found.cost - found.usual) >= least
-        ),
-        key=lambda odd: (odd.found.day, odd.tenant_id or "", odd.model or ""),
+    return [
+        (who, found)
+        for who, costs in series.items()
+        for found in anomalies([(day, costs.get(day, 0)) for day in whole])
+        if abs(found.cost - found.usual) >= least
+    ]
+
+
+def _driven_days(
+    costing: Costing,
+    held: pl.DataFrame,
+    odd: Sequence[tuple[Who, Anomaly]],
+    *,
+    whole: Sequence[date],
+) -> tuple[OddDay, ...]:
+    """Return the days that stand out, each with what moved it, by day, team and model."""
+    told = (_driven(costing, held, who, found=found, whole=whole) for who, found in odd)
+    return tuple(
+        sorted(told, key=lambda odd: (odd.found.day, odd.tenant_id or "", odd.model or ""))
     )
+
+
+def _before(found: Anomaly, whole: Sequence[date]) -> list[date]:
+    return [day for day in whole if day < found.day][-TRAILING_DAYS:]
 
 
 def _least_change(costing: Costing, held: pl.DataFrame, *, whole: Sequence[date]) -> Fraction:
@@ -124,7 +165,7 @@ def _least_change(costing: Costing, held: pl.DataFrame, *, whole: Sequence[date]
 def _driven(
     costing: Costing,
     held: pl.DataFrame,
-    who: tuple[object, object],
+    who: Who,
     *,
     found: Anomaly,
     whole: Sequence[date],
@@ -134,7 +175,7 @@ def _driven(
     own = held.filter(
         pl.col("tenant_id").eq_missing(pl.lit(team)), pl.col("model").eq_missing(pl.lit(model))
     )
-    before = [day for day in whole if day < found.day][-TRAILING_DAYS:]
+    before = _before(found, whole)
     costs: dict[object, dict[object, Exact]] = {}
     for (uid, day), cost in costing.allocated("workload_uid", "day", rows=own).items():
         costs.setdefault(uid, {})[day] = cost

@@ -22,7 +22,7 @@ from analytics.inputs import conform
 from analytics.inventory import current_devices
 from analytics.planning import LEAST_DAYS, METHOD, Range
 from analytics.renewal import TierDemand, tier_demand
-from analytics.reports.model import Figure, Question, Report, ReportDefinition, Table
+from analytics.reports.model import Asks, Figure, Question, Report, ReportDefinition, Table
 from analytics.reports.shape import column, figure, ratio, table
 from analytics.waits import attempts
 from steward.units import SECONDS_PER_DAY, TICKS_PER_GPU_HOUR
@@ -314,6 +314,11 @@ def _findings(found: _Found) -> tuple[str, ...]:
     return tuple(said)
 
 
+def asks(_state: Mapping[str, pl.DataFrame], _question: Question) -> Asks:
+    """Return what the report reads of the ledger: models, and whose prices count."""
+    return {"ledger": ("cluster", "model", "tenant_id")}
+
+
 DEFINITION = ReportDefinition(
     name="capacity",
     summary="what there is by tier, how demand grows against it, what to buy or retire",
@@ -327,4 +332,5 @@ DEFINITION = ReportDefinition(
     ),
     build=build,
     cuts=cuts,
+    asks=asks,
 )

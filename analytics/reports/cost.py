@@ -15,13 +15,16 @@ from analytics.cost.budget import Standing
 from analytics.cost.budgeting import BUDGET, budget_instants, standings
 from analytics.cost.costing import INPUTS, Costing, cost_instants, costing
 from analytics.cost.days import midnights
+from analytics.cost.priced import priced
 from analytics.cost.rounding import money_text
-from analytics.cost.trend import Trend, trend
+from analytics.cost.trend import Trend, odd_spans, trend
+from analytics.inputs import conform
 from analytics.reports.cost_figures import forecast_figures, money_figures, ratio_figures
 from analytics.reports.cost_outlook import EVERYBODY, anomalies_table, budgets_table
 from analytics.reports.cost_tables import (
     daily_table,
     groups_table,
+    is_priced,
     leaves_table,
     prices_table,
     unpriced_table,
@@ -29,18 +32,22 @@ from analytics.reports.cost_tables import (
 from analytics.reports.grouping import (
     CAPABILITY_INPUTS,
     Grouping,
+    asking,
     grouping,
     with_capability,
     words,
 )
-from analytics.reports.model import Figure, Question, Report, ReportDefinition
+from analytics.reports.model import Asks, Figure, Question, Report, ReportDefinition, View
 from analytics.reports.shape import figure, percent, ratio
+from steward.period import Period
 from steward.units import TICKS_PER_GPU_HOUR
 
 USUAL_GROUPING = "team"
 MOST_GROUPS = 1_000
 """More groups than anybody reads; every row of every workload is in the FOCUS export."""
 OTHERS = "others"
+_OF_DAYS = ("cluster", "model", "is_held", "tenant_id")
+_OF_NODES = ("cluster", "model", "node", "tenant_id")
 MOST_TOLD = 3
 """Odd days told as findings, those of the largest change; the table has all of them."""
 LARGE_IDLE_RATIO = 0.2
@@ -50,10 +57,11 @@ LARGE_IDLE_RATIO = 0.2
 def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
     """Return the cost of the period."""
     found = costing(frames, question.period, currency=question.currency)
-    found = replace(found, rows=with_capability(found.rows, frames))
     by = grouping(question.by or USUAL_GROUPING)
-    borne = bills(_fewer_groups(found, by), by.keys, is_of_holder=by.is_of_holder)
-    days = trend(found, question.time_zone)
+    groups, holders, places = (_view(frames, found, word) for word in ("group", "workload", "node"))
+    divided = replace(found, rows=with_capability(groups, frames))
+    borne = bills(_fewer_groups(divided, by), by.keys, is_of_holder=by.is_of_holder)
+    days = trend(found, question.time_zone, holders=holders)
     stand = standings(frames, found)
     return Report(
         name=DEFINITION.name,
@@ -71,11 +79,17 @@ def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
             budgets_table(found, stand),
             anomalies_table(found, days),
             daily_table(found, days),
-            unpriced_table(found),
+            unpriced_table(found, places),
             prices_table(found),
         ),
         findings=tuple(_findings(found, borne, days, stand=stand)),
     )
+
+
+def _view(frames: Mapping[str, pl.DataFrame], found: Costing, word: str) -> pl.DataFrame:
+    """Return a view of the ledger at its prices; where there is none, the priced ledger."""
+    name = f"ledger.{word}"
+    return priced(conform("ledger", frames[name]), found.book) if name in frames else found.rows
 
 
 def _fewer_groups(found: Costing, by: Grouping) -> Costing:
@@ -206,6 +220,32 @@ def spoken(parts: Fraction, found: Costing) -> str:
     return f"{Decimal(money_text(parts, found.currency or '') or 0):,} {found.currency}"
 
 
+def asks(_state: Mapping[str, pl.DataFrame], _question: Question) -> Asks:
+    """Return what the report reads of the ledger day by day."""
+    return {"ledger": _OF_DAYS}
+
+
+def follows(frames: Mapping[str, pl.DataFrame], question: Question) -> Mapping[str, View]:
+    """Return what is not needed day by day, or not of every day.
+
+    The groups, where holders and places alone do not tell them; the nodes of what has no price;
+    and who held on the days by which those that stand out are judged.
+    """
+    found = costing(frames, question.period, currency=question.currency)
+    ends = (question.period.from_at, *cost_instants(frames, question.period))
+    spans = tuple(map(Period, ends, (*ends[1:], question.period.until_at)))
+    keys = asking(*_OF_DAYS, words=(question.by or USUAL_GROUPING,))
+    odd = odd_spans(found, question.time_zone)
+    views = {
+        "ledger.group": View(columns=keys, spans=spans) if keys != _OF_DAYS else None,
+        "ledger.node": View(columns=_OF_NODES, spans=spans)
+        if not found.rows.filter(~is_priced(found)).is_empty()
+        else None,
+        "ledger.workload": View(columns=(*_OF_DAYS, "workload_uid"), spans=odd) if odd else None,
+    }
+    return {name: one for name, one in views.items() if one is not None}
+
+
 DEFINITION = ReportDefinition(
     name="cost",
     summary="what the GPUs cost, who bears it, and what the month will come to",
@@ -213,4 +253,6 @@ DEFINITION = ReportDefinition(
     build=build,
     groupings=words(),
     cuts=cuts,
+    asks=asks,
+    follows=follows,
 )

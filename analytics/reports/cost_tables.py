@@ -153,13 +153,15 @@ def prices_table(costing: Costing) -> Table:
     return _table("prices", "Prices in force", rows=rows, columns=columns, note=note, of_rows=PRICE)
 
 
-def unpriced_table(costing: Costing) -> Table:
-    """Return device-time without a price by cluster and model, most first."""
+def unpriced_table(costing: Costing, places: pl.DataFrame) -> Table:
+    """Return device-time without a price by cluster and model, most first.
+
+    Args:
+        costing: the priced ledger.
+        places: its rows, with their node where any has no price.
+    """
     rows = []
-    nodes = costing.rows.filter(~is_priced(costing)).group_by("cluster", "model").agg(
-        node_count=pl.col("node").n_unique().cast(pl.Int64)
-    )  # fmt: skip
-    counts = {(cluster, model): count for cluster, model, count in nodes.iter_rows()}
+    counts = _node_counts(places.filter(~is_priced(costing)))
     for (cluster, model), one in costing.accounts("cluster", "model").items():
         ticks = one.wall_ticks - one.priced_ticks
         if ticks:
@@ -174,6 +176,14 @@ def unpriced_table(costing: Costing) -> Table:
         column("node_count", "Nodes", "count"),
     )
     return _table("unpriced", "Without a price", rows=rows, columns=columns)
+
+
+def _node_counts(unpriced: pl.DataFrame) -> dict[tuple[object, object], int]:
+    """Return how many nodes there are, by cluster and model."""
+    if unpriced.is_empty():
+        return {}
+    nodes = unpriced.group_by("cluster", "model").agg(node_count=pl.col("node").n_unique())
+    return {(cluster, model): count for cluster, model, count in nodes.iter_rows()}
 
 
 def is_priced(costing: Costing) -> pl.Expr:

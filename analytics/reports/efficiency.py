@@ -12,9 +12,10 @@ from analytics.inputs import conform
 from analytics.inventory import known_devices
 from analytics.reports.grouping import Grouping, grouping
 from analytics.reports.measured import USAGE_INPUTS, usage
-from analytics.reports.model import Column, Figure, Question, Report, ReportDefinition, Table
+from analytics.reports.model import Asks, Column, Figure, Question, Report, ReportDefinition, Table
 from analytics.reports.shape import column, figure, percent, ratio, table, total
 from analytics.reports.usage_tables import ROWS
+from analytics.schemas.usage import PEAK
 from analytics.spells import idle_spells
 from analytics.utilization import PUBLISH_COVERAGE_RATIO
 
@@ -171,10 +172,17 @@ def _findings(told: pl.DataFrame) -> tuple[str, ...]:
     )
 
 
+def asks(_state: Mapping[str, pl.DataFrame], _question: Question) -> Asks:
+    """Return what the report reads of the ledger: jobs, whatever they are grouped by."""
+    use = ("tier", "stuck_s", "idle_memory_byte_s", PEAK)
+    return {"ledger": ("is_held", *efficiency.JOB, "model", *use)}
+
+
 DEFINITION = ReportDefinition(
     name="efficiency",
     summary="which jobs did work with what they held, and which wasted most",
     inputs=(*USAGE_INPUTS, "workload_current", "device_history", "node_history"),
     build=build,
     groupings=_HOLDERS,
+    asks=asks,
 )

@@ -21,8 +21,8 @@ from analytics.fairness import (
     told_ratio,
 )
 from analytics.inputs import conform
-from analytics.reports.grouping import Grouping, grouping
-from analytics.reports.model import Figure, Question, Report, ReportDefinition, Table
+from analytics.reports.grouping import Grouping, asking, grouping
+from analytics.reports.model import Asks, Figure, Question, Report, ReportDefinition, Table
 from analytics.reports.shape import column, figure, percent, ratio, table, total
 from analytics.usage import gpu_hours
 from steward.units import SECONDS_PER_DAY
@@ -38,6 +38,11 @@ STARVED_WORTH_TELLING_GPU_HOURS: Final = 1.0
 def days(_state: Mapping[str, pl.DataFrame], question: Question) -> tuple[datetime, ...]:
     """Return the midnights of the period in the question's zone: use fades day by day."""
     return midnights(question.period, question.time_zone)
+
+
+def asks(_state: Mapping[str, pl.DataFrame], question: Question) -> Asks:
+    """Return what the report reads of the ledger: who held, team or queue."""
+    return {"ledger": asking(words=(question.by or GROUPINGS[0],))}
 
 
 def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
@@ -217,4 +222,5 @@ DEFINITION = ReportDefinition(
     build=build,
     groupings=GROUPINGS,
     cuts=days,
+    asks=asks,
 )

@@ -14,7 +14,7 @@ from analytics.gangs import GANG_SIZES, gang_slots, largest_node_gang, partial_l
 from analytics.inputs import conform, empty
 from analytics.reports import leaf_cost, room, room_now
 from analytics.reports.measured import stored_inputs
-from analytics.reports.model import Figure, Question, Report, ReportDefinition, Table
+from analytics.reports.model import Asks, Figure, Question, Report, ReportDefinition, Table
 from analytics.reports.shape import column, figure, percent, ratio, table
 from analytics.rooms import device_rooms
 from analytics.segments import Inputs
@@ -337,6 +337,13 @@ MEASURED_INPUTS: Final = (
     _TARGET,
 )
 """What ``measure`` reads."""
+
+
+def asks(_state: Mapping[str, pl.DataFrame], _question: Question) -> Asks:
+    """Return what the report reads of the ledger: why it was stranded, and whose prices count."""
+    return {"ledger": ("cluster", "model", "tenant_id", "reason")}
+
+
 DEFINITION = ReportDefinition(
     name="fragmentation",
     summary="idle GPU capacity that the expected work cannot use, and room for gangs",
@@ -352,4 +359,5 @@ DEFINITION = ReportDefinition(
     build=build,
     groupings=tuple(GROUPINGS),
     cuts=leaf_cost.cuts,
+    asks=asks,
 )

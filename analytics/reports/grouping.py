@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -34,6 +34,12 @@ class Grouping:
     def key(self) -> str:
         """Return the column that the word names."""
         return self.keys[-1]
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        """Return the keys of the ledger that it divides by."""
+        own = tuple("model" if name == "capability" else name for name in self.keys)
+        return (*own, "is_held") if self.is_of_holder else own
 
     def columns(self) -> tuple[Column, ...]:
         """Return the columns that open a table of this grouping."""
@@ -96,6 +102,12 @@ def grouping(word: str, *, allowed: tuple[str, ...] | None = None) -> Grouping:
     if word not in taken:
         raise UsageError(f"cannot group by {word!r}", hint=f"use one of {', '.join(taken)}")
     return GROUPINGS[word]
+
+
+def asking(*columns: str, words: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return what a report asks of the ledger: its columns, and those of groupings, each once."""
+    keys = (key for word in words for key in GROUPINGS[word].asks if word in GROUPINGS)
+    return tuple(dict.fromkeys((*columns, *keys)))
 
 
 CAPABILITY_INPUTS: Final = ("state.capability",)

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import polars as pl
 
+from analytics.schemas.usage import ASKED
 from steward.errors import UsageError
 from steward.period import Period
 
@@ -119,6 +120,35 @@ def never(_state: Mapping[str, pl.DataFrame], _question: Question) -> tuple[date
     return ()
 
 
+Asks = Mapping[str, tuple[str, ...]]
+"""Columns by the name of a view of the ledger: ``ledger`` itself, and ``ledger.<word>`` for others.
+A view is the same ledger, summed over what it does not name."""
+
+
+def everything(_state: Mapping[str, pl.DataFrame], _question: Question) -> Asks:
+    """Return all columns of the ledger that a report may ask for."""
+    return {"ledger": ASKED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A further view of the ledger, over spans of its own."""
+
+    columns: tuple[str, ...]
+    spans: tuple[Period, ...]
+    """Disjoint parts of the period, ascending."""
+
+
+def no_more(_frames: Mapping[str, pl.DataFrame], _question: Question) -> Mapping[str, View]:
+    """Return no further view."""
+    return {}
+
+
+def view(frames: Mapping[str, pl.DataFrame], word: str) -> pl.DataFrame:
+    """Return the view of this word, or where it is not given the ledger: it tells the same."""
+    return frames.get(f"ledger.{word}", frames["ledger"])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportDefinition:
     """How to make one report: which stored rows it needs, and the pure function over them."""
@@ -137,3 +167,8 @@ class ReportDefinition:
     cuts: Callable[[Mapping[str, pl.DataFrame], Question], tuple[datetime, ...]] = never
     """From its ``state.*`` frames: the instants inside the period at which ``ledger`` is divided
     into spans (price changes, days of a zone). Any order; repeats and those outside are ignored."""
+    asks: Callable[[Mapping[str, pl.DataFrame], Question], Asks] = everything
+    """From its ``state.*`` frames: which of ``schemas.usage.ASKED`` it reads of ``ledger`` and of
+    each further view, of which there are no other columns; ticks are always there."""
+    follows: Callable[[Mapping[str, pl.DataFrame], Question], Mapping[str, View]] = no_more
+    """From all of its frames: what it still has to read of the ledger now that it knows these."""

@@ -17,9 +17,10 @@ from analytics.cost.rounding_frames import minor_as_text, with_minor
 from analytics.inputs import conform
 from analytics.inventory import known_devices
 from analytics.need_cost import cheapest, worth_it
-from analytics.reports.grouping import Grouping, grouping, with_jobs
-from analytics.reports.model import Column, Figure, Question, Report, ReportDefinition, Table
+from analytics.reports.grouping import Grouping, asking, grouping, with_jobs
+from analytics.reports.model import Asks, Column, Figure, Question, Report, ReportDefinition, Table
 from analytics.reports.shape import column, figure, percent, ratio, table, total
+from analytics.schemas.usage import PEAK
 from analytics.usage import allocated, gpu_hours, leaf, share
 
 ROWS: Final = "ledger"
@@ -329,6 +330,13 @@ def _sentence(row: Mapping[str, object]) -> str:
     )
 
 
+def asks(_state: Mapping[str, pl.DataFrame], question: Question) -> Asks:
+    """Return what the report reads of the ledger: jobs, and what they are grouped by."""
+    words = _DEFAULT if question.by is None else (question.by,)
+    known = ("is_held", *need.JOB, "tenant_id", "workload_class", "tier", PEAK)
+    return {"ledger": asking(*known, words=words)}
+
+
 DEFINITION = ReportDefinition(
     name="tiers",
     summary="what each tier of GPU is used for, and jobs on a tier above their need",
@@ -342,4 +350,5 @@ DEFINITION = ReportDefinition(
     build=build,
     groupings=_HOLDERS,
     cuts=cuts,
+    asks=asks,
 )

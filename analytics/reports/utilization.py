@@ -8,9 +8,10 @@ from typing import Final
 import polars as pl
 
 from analytics import utilization as measures
+from analytics.inputs import conform
 from analytics.reports import grouping as by
 from analytics.reports.measured import USAGE_INPUTS, Usage, usage
-from analytics.reports.model import Figure, Question, Report, ReportDefinition, Table
+from analytics.reports.model import Asks, Figure, Question, Report, ReportDefinition, Table, view
 from analytics.reports.shape import figure, percent, ratio, total, value_of
 from analytics.reports.usage_tables import (
     LEAF_TITLES,
@@ -21,12 +22,17 @@ from analytics.reports.usage_tables import (
     means_table,
     tiers_table,
 )
+from analytics.schemas.usage import OVERLAYS, PEAK, PLACE
 from analytics.tiers import TIER_PIPES, TIER_POWER, TIER_SM
 from analytics.usage import TREE, gpu_hours, totals
 from steward.units import SECONDS_PER_HOUR
 
 _HOURS_BY: Final = ("cluster", "model", "capability", "team", "class", "user", "workload")
 _MEANS_BY: Final = ("model", "team", "class", "node")
+_FINE: Final = ("user", "workload")
+"""Groupings of so many groups that they have a view of the ledger of their own."""
+_OF_HOURS: Final = ("stuck_s", "idle_memory_byte_s", PEAK)
+"""What tables of GPU-hours read beside ticks."""
 _TOP: Final = 20
 """Rows of a table that nobody asked for by ``--by``."""
 _GIB_BYTES: Final = 1_073_741_824
@@ -70,8 +76,9 @@ def _group_tables(
     if word is not None:
         asked = by.grouping(word)
         return (hours_table(rows, asked), means_table(told, asked))
+    fine = {each: conform(ROWS, view(frames, each)) for each in _FINE}
     return (
-        *[hours_table(rows, by.grouping(each), limit=_TOP) for each in _HOURS_BY],
+        *[hours_table(fine.get(each, rows), by.grouping(each), limit=_TOP) for each in _HOURS_BY],
         *[means_table(told, by.grouping(each), limit=_TOP) for each in _MEANS_BY],
     )
 
@@ -326,10 +333,20 @@ def _rest_findings(found: Usage) -> list[str]:
     return said
 
 
+def asks(_state: Mapping[str, pl.DataFrame], question: Question) -> Asks:
+    """Return what the report reads of the ledger: the place always, since means are taken by it."""
+    known = (*PLACE, "is_held", "tenant_id", "queue", "reason", "tier", *OVERLAYS, PEAK)
+    if question.by is not None:
+        return {"ledger": by.asking(*known, words=(question.by,))}
+    fine = {f"ledger.{word}": by.asking(*_OF_HOURS, words=(word,)) for word in _FINE}
+    return {"ledger": by.asking(*known, "workload_class"), **fine}
+
+
 DEFINITION = ReportDefinition(
     name="utilization",
     summary="apparent and effective utilisation by tier, and where the GPU-hours went",
     inputs=(*USAGE_INPUTS, *by.CAPABILITY_INPUTS),
     build=build,
     groupings=by.words(),
+    asks=asks,
 )

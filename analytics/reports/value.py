@@ -17,10 +17,17 @@ from analytics.protection import (
     protection,
     starts,
 )
+from analytics.reports.grouping import asking
 from analytics.reports.measured import stored_inputs
-from analytics.reports.model import Figure, Question, Report, ReportDefinition, Table
+from analytics.reports.model import Asks, Figure, Question, Report, ReportDefinition, Table
 from analytics.reports.shape import column, figure, percent, table, total
-from analytics.value import declared, lower_while_critical_waits, occupancy, with_level
+from analytics.value import (
+    declared,
+    lower_while_critical_waits,
+    occupancy,
+    scopes,
+    with_level,
+)
 from steward.period import Period
 
 _VALUES, _STANDING, _TRANSITIONS = "state.business_value", "workload_standing", "transition_history"
@@ -194,6 +201,15 @@ def _findings(said: pl.DataFrame, protected: pl.DataFrame, lower: pl.DataFrame) 
 
 WORTH_TELLING_GPU_HOURS: Final = 1.0
 """Less than one GPU for one hour is the ordinary time that a start takes."""
+
+
+def asks(state: Frames, question: Question) -> Asks:
+    """Return what the report reads of the ledger: what value is declared for, or follows from."""
+    said = declared(conform(_VALUES, state[_VALUES]), question.period)
+    told = ("priority_class", "workload_class", *scopes(said).values())
+    return {"ledger": asking("is_held", "model", *told)}
+
+
 DEFINITION = ReportDefinition(
     name="value",
     summary="whether critical work is protected, and valuable work has the valuable GPUs",
@@ -209,4 +225,5 @@ DEFINITION = ReportDefinition(
         _HOLDS,
     ),
     build=build,
+    asks=asks,
 )

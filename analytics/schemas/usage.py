@@ -53,13 +53,17 @@ OVERLAYS: Final = (
 )
 """GPU-seconds (a whole board counts 1), f64: sums that stand beside the leaves. ``stuck_s``: looks
 busy while nothing works. ``idle_memory_byte_s``: memory in use while at rest, bytes x s."""
+PEAK: Final = "memory_peak_bytes"
+"""The largest memory in use that was read of one device."""
+ASKED: Final = (*KEYS, *OVERLAYS, PEAK)
+"""What a report may do without: it then reads the ledger summed over these, without the column."""
 
 _KEY_TYPES: Final = dict.fromkeys(KEYS, pl.String) | {"is_held": pl.Boolean, "tier": pl.Int8}
 _SUMS: Final = {
     "wall_ticks": pl.Int64,
     **dict.fromkeys(LEAVES, pl.Int64),
     **dict.fromkeys(OVERLAYS, pl.Float64),
-    "memory_peak_bytes": pl.Int64,
+    PEAK: pl.Int64,
 }
 
 SCHEMAS: Final[Mapping[str, pl.Schema]] = MappingProxyType(
@@ -93,6 +97,7 @@ SCHEMAS: Final[Mapping[str, pl.Schema]] = MappingProxyType(
         ),
     }
 )
-"""``ledger``: one row per span and combination of ``KEYS``; spans are disjoint parts of the period.
+"""``ledger``: one row per span and combination of those ``KEYS`` that the report asks for (sums may
+fill several rows); spans are disjoint parts of the period.
 ``rest``: unbroken rest of held devices, cut at hour borders. ``ledger_caveat``: what the ledger
 could not place, one row per hour built."""

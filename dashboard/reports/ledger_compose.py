@@ -6,29 +6,33 @@ or not built yet is made of readings on the spot, chunk by chunk.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Final
 
 import polars as pl
 
 from analytics.inputs import conform, empty
 from analytics.schemas.columns import INSTANT
-from analytics.schemas.usage import KEYS
+from analytics.schemas.usage import ASKED
 from analytics.usage import totals
 from dashboard.reports.arrow import frame
 from dashboard.reports.hours import DAY, HOUR, ceil_hour, floor_day, hours_in, hours_of, runs
 from dashboard.reports.ledger_days import day_build_id, newest_builds
 from dashboard.reports.ledger_readings import Keep, chunks, ends, reading_counts
-from dashboard.reports.ledger_sums import by_span, narrowed
+from dashboard.reports.ledger_sums import by_span, keys_of, narrowed
 from steward.period import Period
 from steward.ports import Parameter, Reader
 
 LEDGER: Final = "ledger"
 REST: Final = "rest"
 CAVEAT: Final = "ledger_caveat"
+Views = Mapping[str, Sequence[str]]
+"""Keys and overlays by the name of a view of the ledger, as in ``ReportDefinition.asks``."""
+EVERYTHING: Final[Views] = MappingProxyType({LEDGER: ASKED})
 Piece = tuple[Period, Period]
 """Whole hours or days, and the span that they belong to."""
 MONTH: Final = timedelta(days=31)
@@ -74,6 +78,7 @@ def compose(
     divided: Sequence[Period],
     keep: Keep,
     cluster: str | None = None,
+    views: Views = EVERYTHING,
 ) -> dict[str, pl.DataFrame]:
     """Return those of the three inputs that are asked for, in their declared types.
 
@@ -83,16 +88,20 @@ def compose(
         divided: the spans of the ledger, disjoint and ascending.
         keep: how the ledger is made of readings, of the cluster alone where one is given.
         cluster: keep this one only; None keeps all. Caveats of built hours are of all clusters.
+        views: which keys and overlays the ledger is wanted with, once or in several views.
 
     Raises:
         WarehouseError: the warehouse cannot serve.
     """
     planned = plan(reader, divided)
-    work = _Work(reader=reader, names=names, cluster=cluster, keep=keep)
-    found: dict[str, list[pl.DataFrame]] = {name: [empty(name)] for name in names}
+    told = views if LEDGER in names else {}
+    work = _Work(reader=reader, names=names, cluster=cluster, views=told, keep=keep)
+    nothing = {name: empty(name) for name in names if name != LEDGER}
+    nothing |= {view: without(empty(LEDGER), columns) for view, columns in told.items()}
+    found: dict[str, list[pl.DataFrame]] = {name: [] for name in nothing}
     for name, rows in (*work.stored(planned), *work.kept(planned)):
-        found[name].append(conform(name, rows))
-    return {name: _joined(name, parts) for name, parts in found.items()}
+        found[name].append(conform(LEDGER if name in told else name, rows))
+    return {name: _joined(name, parts or [nothing[name]]) for name, parts in found.items()}
 
 
 def plan(reader: Reader, divided: Sequence[Period]) -> tuple[Span, ...]:
@@ -138,6 +147,7 @@ class _Work:
     reader: Reader
     names: Collection[str]
     cluster: str | None
+    views: Views
     keep: Keep
 
     def stored(self, planned: Sequence[Span]) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -160,7 +170,9 @@ class _Work:
     ) -> Iterator[tuple[str, pl.DataFrame]]:
         """Yield what one query tells of the pieces, asked about so much time at once."""
         for some in portions(pieces, most):
-            yield LEDGER, narrowed(ledger_sums(self.reader, query, some, cluster=self.cluster))
+            for view, columns in self.views.items():
+                sums = ledger_sums(self.reader, query, some, cluster=self.cluster, columns=columns)
+                yield view, narrowed(sums)
 
     def kept(self, planned: Sequence[Span]) -> Iterator[tuple[str, pl.DataFrame]]:
         """Yield what is made of readings, chunk by chunk, summed at once."""
@@ -171,8 +183,8 @@ class _Work:
         for span in planned:
             for chunk in chunks(span.readings, counts):
                 made = self.keep(chunk).books
-                if LEDGER in self.names:
-                    yield LEDGER, _summed(made.rows, span.period)
+                for view, columns in self.views.items():
+                    yield view, _summed(without(made.rows, columns), span.period)
                 if REST in self.names:
                     yield REST, made.rest
                 if CAVEAT in self.names:
@@ -203,6 +215,7 @@ def ledger_sums(
     pieces: Sequence[Piece],
     *,
     cluster: str | None = None,
+    columns: Sequence[str] = ASKED,
 ) -> pl.DataFrame:
     """Return built hours or days summed by span and keys; ticks as whole decimals.
 
@@ -211,6 +224,7 @@ def ledger_sums(
         query: ``ledger_hours`` or ``ledger_days``.
         pieces: which hours or days, each piece with the span that it belongs to.
         cluster: keep this one only; None keeps all.
+        columns: the keys to sum by, and the overlays to sum; the frame has no others.
     """
     told = ",".join(
         "/".join(
@@ -223,14 +237,20 @@ def ledger_sums(
         "until_at": max(piece.until_at for piece, _span in pieces),
         "cluster": cluster,
         "pieces": told,
+        "columns": ",".join(columns),
     }
-    return frame(reader.query(query, parameters))
+    return without(frame(reader.query(query, parameters)), columns)
+
+
+def without(rows: pl.DataFrame, columns: Collection[str]) -> pl.DataFrame:
+    """Return rows without the keys and overlays of the ledger that are not among the columns."""
+    return rows.drop(set(ASKED) - set(columns), strict=False)
 
 
 def _summed(rows: pl.DataFrame, span: Period) -> pl.DataFrame:
     """Return a chunk's rows as sums of the span that it belongs to."""
     return by_span(
-        totals(rows, *KEYS).with_columns(
+        totals(rows, *keys_of(rows)).with_columns(
             started_at=pl.lit(span.from_at, dtype=INSTANT),
             ended_at=pl.lit(span.until_at, dtype=INSTANT),
         )
@@ -239,8 +259,8 @@ def _summed(rows: pl.DataFrame, span: Period) -> pl.DataFrame:
 
 def _joined(name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Return the parts as one frame in a defined order."""
-    if name == LEDGER:
-        told = [part for part in parts if part.height] or [parts[0]]
+    if name not in {REST, CAVEAT}:
+        told = [part for part in parts if part.height] or parts[:1]
         return told[0] if len(told) == 1 else by_span(pl.concat(told))
     order = ("starts_at",) if name == CAVEAT else REST_ORDER
     return pl.concat(parts).sort(order, nulls_last=True, maintain_order=True)

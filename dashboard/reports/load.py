@@ -14,7 +14,7 @@ from analytics.reports.model import Question, ReportDefinition
 from dashboard.reports.arrow import frame, state_frame
 from dashboard.reports.cluster import DEVICE_KEY, of_cluster, refuse_unknown
 from dashboard.reports.extent import required_extent
-from dashboard.reports.ledger_compose import compose, spans
+from dashboard.reports.ledger_compose import LEDGER, compose, spans
 from dashboard.reports.ledger_readings import Bookkeeper, ends
 from steward.calendar_period import TICK, length, period_from, zone_of
 from steward.errors import UsageError
@@ -111,8 +111,22 @@ def frames(
         states = {name: each for name, each in rows.items() if name.startswith(STATE)}
         divided = spans(told.period, definition.cuts(states, told))
         keeper = Bookkeeper(source=reader, cluster=cluster)
-        rows |= compose(reader, wanted, divided=divided, keep=keeper.keep, cluster=cluster)
-    return {name: rows[name] for name in definition.inputs}
+        views = definition.asks(states, told)
+        rows |= compose(
+            reader, wanted, divided=divided, keep=keeper.keep, cluster=cluster, views=views
+        )
+        for name, more in definition.follows(rows, told).items():
+            columns = {name: more.columns}
+            rows |= compose(
+                reader, [LEDGER], divided=more.spans, keep=keeper.keep, cluster=cluster,
+                views=columns,
+            )  # fmt: skip
+    is_wanted = {*definition.inputs}
+    return {
+        name: each
+        for name, each in rows.items()
+        if name in is_wanted or name.startswith(f"{LEDGER}.")
+    }
 
 
 def _rows(reader: Source, definition: ReportDefinition, period: Period) -> dict[str, pl.DataFrame]:

@@ -9,9 +9,11 @@ from decimal import Decimal
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
-from dashboard.reports.ledger_compose import ledger_sums
-from dashboard.reports.ledger_sums import narrowed
+from analytics.schemas.usage import ASKED
+from dashboard.reports.ledger_compose import ledger_sums, without
+from dashboard.reports.ledger_sums import by_span, narrowed
 from sql.client import RemoteWarehouse
 from sql.warehouse import EmbeddedWarehouse, open_embedded
 from steward.period import Period
@@ -150,6 +152,27 @@ def test_hours_are_summed_by_the_span_they_belong_to(
 )
 def test_one_cluster_or_all(warehouse: Warehouse, cluster: str | None, names: list[str]) -> None:
     assert sums(warehouse, whole(0, 2), cluster=cluster)["cluster"].to_list() == names
+
+
+@pytest.mark.parametrize("query", ["ledger_hours", "ledger_days"])
+@pytest.mark.parametrize(
+    "columns",
+    [
+        pytest.param((), id="nothing"),
+        pytest.param(("cluster",), id="one key"),
+        pytest.param(("cluster", "model", "apparent_s"), id="keys and an overlay"),
+        pytest.param(("memory_peak_bytes",), id="the peak"),
+        pytest.param(ASKED, id="all"),
+    ],
+)
+def test_sums_over_fewer_keys_are_sums_of_the_sums_over_all(
+    warehouse: Warehouse, query: str, columns: tuple[str, ...]
+) -> None:
+    span = Period(MONDAY, MONDAY + DAY)
+    found = ledger_sums(warehouse, query, [(span, span)], columns=columns)
+    fine = ledger_sums(warehouse, query, [(span, span)])
+    assert set(found.columns) == set(fine.columns) - (set(ASKED) - set(columns))
+    assert_frame_equal(by_span(found), by_span(without(fine, columns)))
 
 
 def test_days_are_summed_like_hours(warehouse: Warehouse) -> None:
