@@ -40,13 +40,22 @@ def used_energy(samples: pl.DataFrame) -> pl.DataFrame:
         before_j=pl.col("energy_j").shift(1).over(_DEVICE),
     ).filter(pl.col("from_at").is_not_null())
     elapsed_s = (pl.col("sampled_at") - pl.col("from_at")).dt.total_microseconds() / 1e6
-    grown_j = pl.col("energy_j") - pl.col("before_j")
-    used_j = pl.when(grown_j >= 0).then(grown_j).otherwise(pl.col("energy_j"))
     limit_w = pl.col("power_limit_w").fill_null(LARGEST_POWER_W)
-    most_j = limit_w * SLACK_RATIO * pl.max_horizontal(elapsed_s, pl.lit(SHORTEST_S))
     return pairs.select(
         *_DEVICE,
         "from_at",
         until_at="sampled_at",
-        used_j=pl.when(used_j <= most_j).then(used_j),
+        used_j=believed_j(
+            pl.col("before_j"), pl.col("energy_j"), elapsed_s=elapsed_s, limit_w=limit_w
+        ),
     )
+
+
+def believed_j(
+    before_j: pl.Expr, after_j: pl.Expr, *, elapsed_s: pl.Expr, limit_w: pl.Expr
+) -> pl.Expr:
+    """Return the energy between two readings of a counter; null where both cannot be right."""
+    grown_j = after_j - before_j
+    used_j = pl.when(grown_j >= 0).then(grown_j).otherwise(after_j)
+    most_j = limit_w * SLACK_RATIO * pl.max_horizontal(elapsed_s, pl.lit(SHORTEST_S))
+    return pl.when(used_j <= most_j).then(used_j)

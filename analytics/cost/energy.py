@@ -16,6 +16,7 @@ from analytics.cost.rounding import Exact
 from steward.units import CURRENCY_MICROS, MICROS_PER_SECOND, SECONDS_PER_HOUR
 
 JOULES_PER_KWH: Final = 1_000 * SECONDS_PER_HOUR
+HOUR: Final = timedelta(hours=1)
 FINEST_OFFSET: Final = timedelta(minutes=15)
 """Offsets of time zones in use are whole quarter-hours, so a local hour changes only there."""
 _MICRO: Final = CURRENCY_MICROS
@@ -85,7 +86,7 @@ def energy_cost(draws: Iterable[Draw], tariffs: Sequence[Tariff], *, currency: s
     it_kwh = facility_kwh = cost = kgco2e = unpriced_kwh = unknown_s = Fraction(0)
     has_carbon = True
     own = [tariff for tariff in tariffs if tariff.currency == currency]
-    for draw, part in _pieces(draws, _ends(own)):
+    for draw, part in _pieces(draws, own):
         if part.kwh is None:
             unknown_s += part.seconds
             continue
@@ -106,6 +107,20 @@ def energy_cost(draws: Iterable[Draw], tariffs: Sequence[Tariff], *, currency: s
         kgco2e=kgco2e if has_carbon else None,
         unpriced_kwh=unpriced_kwh,
         unknown_s=unknown_s,
+    )
+
+
+def added(costs: Iterable[EnergyCost]) -> EnergyCost:
+    """Return several costs in one currency as one, exactly."""
+    found = tuple(costs)
+    carbons = [one.kgco2e for one in found if one.kgco2e is not None]
+    return EnergyCost(
+        it_kwh=sum((one.it_kwh for one in found), Fraction(0)),
+        facility_kwh=sum((one.facility_kwh for one in found), Fraction(0)),
+        cost=sum((one.cost for one in found), Fraction(0)),
+        kgco2e=sum(carbons, Fraction(0)) if len(carbons) == len(found) else None,
+        unpriced_kwh=sum((one.unpriced_kwh for one in found), Fraction(0)),
+        unknown_s=sum((one.unknown_s for one in found), Fraction(0)),
     )
 
 
@@ -131,13 +146,16 @@ class _Part:
     kwh: Fraction | None
 
 
-def _pieces(draws: Iterable[Draw], ends: Sequence[datetime]) -> Iterator[tuple[Draw, _Part]]:
+def _pieces(draws: Iterable[Draw], tariffs: Sequence[Tariff]) -> Iterator[tuple[Draw, _Part]]:
     """Yield each draw in pieces within which neither a local hour nor a tariff changes."""
+    ends = _ends(tariffs)
+    zones = {tariff.time_zone for tariff in tariffs}
     for draw in draws:
         length = _seconds(draw.until_at - draw.from_at)
         at = draw.from_at
         while at < draw.until_at:
-            end = min(draw.until_at, _next_quarter(at), *(one for one in ends if one > at))
+            mark = _next_mark(at, zones) if zones else draw.until_at
+            end = min(draw.until_at, mark, *(one for one in ends if one > at))
             seconds = _seconds(end - at)
             share = None if draw.joules is None else Fraction(draw.joules) * seconds / length
             kwh = None if share is None else share / JOULES_PER_KWH
@@ -151,9 +169,21 @@ def _ends(tariffs: Iterable[Tariff]) -> tuple[datetime, ...]:
     return tuple(end for end in ends if end is not None)
 
 
-def _next_quarter(at: datetime) -> datetime:
+def _next_mark(at: datetime, zones: Iterable[str]) -> datetime:
+    """Return the next instant at which a local hour may change in one of the zones."""
+    hour_at = _next(at, HOUR)
+    is_whole = all(_minutes(at, zone) == _minutes(hour_at, zone) == 0 for zone in zones)
+    return hour_at if is_whole else _next(at, FINEST_OFFSET)
+
+
+def _minutes(at: datetime, zone: str) -> int:
+    """Return the minutes of the local hour at a whole UTC hour or a part of it."""
+    return (at.astimezone(ZoneInfo(zone)).minute - at.minute) % 60
+
+
+def _next(at: datetime, step: timedelta) -> datetime:
     past = timedelta(minutes=at.minute, seconds=at.second, microseconds=at.microsecond)
-    return at + FINEST_OFFSET - past % FINEST_OFFSET
+    return at + step - past % step
 
 
 def _seconds(length: timedelta) -> Fraction:

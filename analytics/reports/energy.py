@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
 import polars as pl
 
 from analytics.cost.days import with_day
-from analytics.cost.energy import JOULES_PER_KWH, EnergyCost, Tariff, energy_cost
+from analytics.cost.energy import JOULES_PER_KWH, EnergyCost, Tariff, added, energy_cost
 from analytics.cost.energy_use import draws, hourly_energy, tariffs
 from analytics.cost.rounding import money_text, parts_of
 from analytics.inputs import conform
@@ -18,30 +19,58 @@ from analytics.reports.model import Figure, Question, Report, ReportDefinition, 
 from analytics.reports.shape import column, figure, percent, ratio, table, total
 
 READINGS: Final = "energy_by_hour"
+BUILT: Final = ("energy_days", "energy_hours")
+"""What is kept of days whose energy is built; readings tell the rest."""
 TARIFF: Final = "state.energy_tariff"
 MEMO: Final = "Beside the cost of device-time, not in it: most rates contain energy."
 
 
 def build(frames: Mapping[str, pl.DataFrame], question: Question) -> Report:
     """Return the energy of the period."""
-    hourly = hourly_energy(conform(READINGS, frames[READINGS]))
+    hourly = hourly_energy(*(conform(name, frames[name]) for name in (READINGS, *BUILT)))
     known = tariffs(conform(TARIFF, frames[TARIFF]))
     code = question.currency or min((one.currency for one in known), default="")
-    whole = energy_cost(draws(hourly), known, currency=code)
     told = with_day(
         hourly.rename({"hour_at": "started_at"}), question.period, question.time_zone
     ).rename({"started_at": "hour_at"})
+    parts = _parts(told, known, code=code)
+    whole = added(part.cost for part in parts)
     return Report(
         name=DEFINITION.name,
         title="Energy",
         period=question.period,
         figures=_figures(whole, code, coverage=_coverage(hourly)),
         tables=(
-            _table(told, known, key="cluster", title="Cluster", code=code),
-            _table(told, known, key="day", title="Day", code=code),
+            _table(parts, lambda part: part.cluster, key="cluster", title="Cluster", code=code),
+            _table(parts, lambda part: part.day, key="day", title="Day", code=code),
         ),
         findings=tuple(_findings(whole, hourly, known=known)),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """The energy of one cluster on one day."""
+
+    cluster: str
+    day: str
+    cost: EnergyCost
+    known_s: float
+    told_s: float
+
+
+def _parts(told: pl.DataFrame, known: Sequence[Tariff], *, code: str) -> list[_Part]:
+    """Return what each cluster used on each day: all tables add these up."""
+    return [
+        _Part(
+            cluster=str(cluster),
+            day=str(day),
+            cost=energy_cost(draws(part), known, currency=code),
+            known_s=float(part["known_s"].sum()),
+            told_s=float(part["told_s"].sum()),
+        )
+        for (cluster, day), part in told.partition_by("cluster", "day", as_dict=True).items()
+    ]
 
 
 def _coverage(hourly: pl.DataFrame) -> float | None:
@@ -77,20 +106,24 @@ def _figures(whole: EnergyCost, code: str, *, coverage: float | None) -> tuple[F
 
 
 def _table(
-    hourly: pl.DataFrame, known: Sequence[Tariff], *, key: str, title: str, code: str
+    parts: Sequence[_Part], name_of: Callable[[_Part], str], *, key: str, title: str, code: str
 ) -> Table:
+    groups: dict[str, list[_Part]] = {}
+    for part in parts:
+        groups.setdefault(name_of(part), []).append(part)
     rows = []
-    for (name,), part in hourly.group_by(key, maintain_order=False):
-        one = energy_cost(draws(part), known, currency=code)
+    for name, group in groups.items():
+        one = added(part.cost for part in group)
         metered = one.unpriced_kwh < one.it_kwh
+        told_s = sum(part.told_s for part in group)
         rows.append(
             {
-                key: str(name),
+                key: name,
                 "gpu_energy_j": _joules(one.it_kwh),
                 "facility_energy_j": _joules(one.facility_kwh) if metered else None,
                 "energy_cost": money_text(parts_of(one.cost), code) if metered else None,
                 "carbon_kg": None if one.kgco2e is None or not metered else float(one.kgco2e),
-                "coverage_ratio": _coverage(part),
+                "coverage_ratio": ratio(sum(part.known_s for part in group), told_s),
             }
         )
     rows.sort(key=lambda row: str(row[key]))
@@ -131,6 +164,6 @@ def _joules(kwh: Fraction) -> float:
 DEFINITION = ReportDefinition(
     name="energy",
     summary="kWh at the meter, their cost by tariff, and carbon",
-    inputs=(READINGS, TARIFF),
+    inputs=(READINGS, *BUILT, TARIFF),
     build=build,
 )

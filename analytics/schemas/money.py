@@ -108,8 +108,26 @@ SCHEMAS: Final[Mapping[str, pl.Schema]] = MappingProxyType(
             last_at=INSTANT,
             last_j=pl.Float64,
         ),
+        "energy_days": rows(
+            cluster=pl.String,
+            node=pl.String,
+            device_uuid=pl.String,
+            first_at=INSTANT,
+            first_j=pl.Float64,
+            last_at=INSTANT,
+            last_j=pl.Float64,
+        ),
+        "energy_hours": rows(
+            cluster=pl.String,
+            hour_at=INSTANT,
+            used_j=pl.Int64,
+            known_s=pl.Float64,
+            told_s=pl.Float64,
+        ),
     }
 )
 """Rows of the state tables of the same names; money is in millionths of the currency, a null
 ``valid_until_at`` has no end, a null ``cluster`` or ``tenant_id`` means any. ``energy_by_hour``:
-the first and the last reading of each board's energy counter in each hour."""
+the first and the last reading of each board's energy counter in each hour, of the time whose energy
+is not built; ``energy_days``: the same of each day whose energy is built, and ``energy_hours``: the
+energy between two readings of one such day."""

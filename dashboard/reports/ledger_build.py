@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final, Protocol
 
 from dashboard.reports.arrow import frame
+from dashboard.reports.energy_build import build_energy
 from dashboard.reports.extent import data_extent
 from dashboard.reports.hours import DAY, HOUR, TICK, ceil_hour, floor_day, floor_hour, runs
 from dashboard.reports.ledger_compose import ledger_sums
@@ -95,6 +96,7 @@ def build(
             tell(f"{chunk}: {done.hour_count} hours, {done.row_count:,} rows")
         for day_at in work.stale_days(window):
             total += work.build_day(day_at)
+        build_energy(warehouse, window, clock=clock)
     return total
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import polars as pl
 import pytest
 
-from analytics.inputs import SCHEMAS
+from analytics.inputs import SCHEMAS, empty
 from analytics.reports.energy import DEFINITION
 from analytics.reports.model import Question, Report
 from steward.period import Period
@@ -43,7 +43,12 @@ def report(
 ) -> Report:
     schema = SCHEMAS["energy_by_hour"]
     frame = pl.DataFrame({name: [row[name] for row in readings] for name in schema}, schema=schema)
-    frames = {"energy_by_hour": frame, "state.energy_tariff": rows("energy_tariff", *tariffs)}
+    frames = {
+        "energy_by_hour": frame,
+        "energy_days": empty("energy_days"),
+        "energy_hours": empty("energy_hours"),
+        "state.energy_tariff": rows("energy_tariff", *tariffs),
+    }
     return DEFINITION.build(frames, Question(period=DAY, time_zone=zone))
 
 
