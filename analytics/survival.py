@@ -29,7 +29,8 @@ def survival(waits: pl.DataFrame, *keys: str) -> pl.DataFrame:
         A wait censored at a time still counts as at risk there.
     """
     at_time = (
-        waits.filter(pl.col("wait_s").is_not_null())
+        waits.select(*keys, "wait_s", "is_scheduled")
+        .filter(pl.col("wait_s").is_not_null())
         .group_by(*keys, "wait_s")
         .agg(
             ended_count=pl.col("is_scheduled").sum().cast(pl.Int64),

@@ -23,6 +23,8 @@ CLASSES: Final = (QUOTA, ADMISSION, PLACEMENT, CAPACITY, START_UP, OTHER, UNKNOW
 """Each second between creation and start is in exactly one, in the order they are passed."""
 SCHEDULING: Final = "scheduling"
 """Waits for GPUs: divided into placement and capacity by what was free meanwhile."""
+CAUSE: Final = pl.Enum((*CLASSES, SCHEDULING))
+"""The type of a cause: a year has millions."""
 
 QUOTA_REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {

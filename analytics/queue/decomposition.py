@@ -8,7 +8,7 @@ from typing import Final
 import polars as pl
 
 from analytics.intervals import bounds
-from analytics.queue.causes import CAPACITY, CLASSES, OTHER, PLACEMENT, SCHEDULING, UNKNOWN
+from analytics.queue.causes import CAPACITY, CAUSE, CLASSES, OTHER, PLACEMENT, SCHEDULING, UNKNOWN
 from analytics.queue.free import Free
 from analytics.queue.scarcity import placement_us
 from analytics.queue.stages import ATTEMPT_ID, numbered, stages
@@ -27,7 +27,7 @@ class Decomposition:
     from creation to start, their exact sum."""
     spans: pl.DataFrame
     """One row per attempt and span of one cause, ascending: attempt_id u32, start_us, end_us i64,
-    cause, wait_class str; a span whose cause is ``scheduling`` is divided, placement before
+    cause, wait_class enum; a span whose cause is ``scheduling`` is divided, placement before
     capacity, so its inner border is no instant at which anything happened."""
 
 
@@ -68,10 +68,14 @@ def _divided(spans: pl.DataFrame, asked: pl.DataFrame, free: Free) -> pl.DataFra
     is_known = pl.col("enough_us").is_not_null()
     parts = [
         known.filter(is_known).select(
-            ATTEMPT_ID, "cause", "start_us", end_us=border, wait_class=pl.lit(PLACEMENT)
+            ATTEMPT_ID,
+            "cause",
+            "start_us",
+            end_us=border,
+            wait_class=pl.lit(PLACEMENT, dtype=CAUSE),
         ),
         known.filter(is_known).select(
-            ATTEMPT_ID, "cause", "end_us", start_us=border, wait_class=pl.lit(CAPACITY)
+            ATTEMPT_ID, "cause", "end_us", start_us=border, wait_class=pl.lit(CAPACITY, dtype=CAUSE)
         ),
         known.filter(~is_known).select(
             ATTEMPT_ID,
@@ -79,8 +83,8 @@ def _divided(spans: pl.DataFrame, asked: pl.DataFrame, free: Free) -> pl.DataFra
             "start_us",
             "end_us",
             wait_class=pl.when(pl.col("gpu_count") == 0)
-            .then(pl.lit(OTHER))
-            .otherwise(pl.lit(UNKNOWN)),
+            .then(pl.lit(OTHER, dtype=CAUSE))
+            .otherwise(pl.lit(UNKNOWN, dtype=CAUSE)),
         ),
     ]
     return (

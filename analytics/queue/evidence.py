@@ -86,6 +86,9 @@ def _by_uid(told: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
 def _by_name(told: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
     """Tie what names its object only: the longest name that fits, created last before."""
     nameless = told.filter(pl.col("workload_uid").is_null())
+    columns = [name for name in told.columns if name not in {"kind", "namespace", "name"}]
+    if nameless.is_empty():
+        return nameless.select(columns)
     named = attempts.filter(pl.col("created_at").is_not_null()).select(
         *WORKLOAD, "namespace", "name", "kind", born_us=micros(pl.col("created_at"))
     )
@@ -108,20 +111,23 @@ def _by_name(told: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
     return (
         fitting.filter(pl.col("found_uid").is_not_null())
         .with_columns(workload_uid="found_uid")
-        .select([name for name in told.columns if name not in {"kind", "namespace", "name"}])
+        .select(columns)
     )
 
 
 def _calls_of(nameless: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Return for each object the longest part of its name that is what a workload is called."""
-    known = calls.select("cluster", "namespace", "call").unique()
     left = nameless.select(_OBJECT).unique()
-    found = []
-    for count in range(_MOST_SUFFIXES + 1):
-        cut = left.with_columns(call=_without_suffixes(count))
-        found.append(cut.join(known, on=["cluster", "namespace", "call"], how="semi"))
-        left = left.join(found[-1], on=_OBJECT, how="anti")
-    return pl.concat(found)
+    cuts = pl.concat(
+        left.with_columns(call=_without_suffixes(count), cut_count=pl.lit(count))
+        for count in range(_MOST_SUFFIXES + 1)
+    )
+    return (
+        cuts.join(calls, on=["cluster", "namespace", "call"], how="semi")
+        .sort("cut_count")
+        .unique(_OBJECT, keep="first", maintain_order=True)
+        .drop("cut_count")
+    )
 
 
 def _without_suffixes(count: int) -> pl.Expr:

@@ -31,6 +31,7 @@ INPUTS: Final = (
 """The queries behind ``free_boards``."""
 _BOARD: Final = ("cluster", "device_uuid")
 _ID: Final = "board_id"
+_PART: Final = "part_id"
 _SHARED: Final = ("shared_equal", "shared_measured")
 """Sharing modes of holders that have a board together."""
 WHOLE: Final = "whole"
@@ -95,7 +96,9 @@ def free_of(inputs: Inputs, period: Period) -> Free:
     )
     return Free(
         boards=boards.drop("born_us"),
-        changes=_levels(signs.join(boards.select(_ID, *_BOARD, "units"), on=_BOARD), period),
+        changes=_levels(signs.join(boards.select(_ID, *_BOARD, "units"), on=_BOARD), period)
+        .join(boards.select(_ID, *_BOARD), on=_ID, maintain_order="left")
+        .select(_ID, *_BOARD, "at_us", "is_usable", "free_units"),
         has_holders=held["unheld_reason"].null_count() > 0,
     )
 
@@ -207,27 +210,36 @@ def _hold_signs(held: pl.DataFrame, period: Period) -> pl.DataFrame:
 
 def _levels(signs: pl.DataFrame, period: Period) -> pl.DataFrame:
     from_us, until_us = bounds(period)
-    kept = signs.filter(pl.col("at_us") < until_us).sort(_ID, "order", "at_us", "is_lost")
-    first_us = pl.col("at_us").first().over(_ID)
-    timed = kept.with_columns(at_us=pl.max_horizontal("at_us", first_us)).sort(
-        _ID, "at_us", "order", maintain_order=True
-    )
-    free = pl.col("units") - pl.col("held_units").fill_null(0).cum_sum().over(_ID)
+    narrow = signs.drop(_BOARD).filter(pl.col("at_us") < until_us)
+    timed = narrow.with_columns(told_us=pl.max_horizontal("at_us", _since_us()))
+    ordered = timed.sort(_ID, "told_us", "order", "at_us", "is_lost")
+    is_first = pl.col(_ID).ne_missing(pl.col(_ID).shift(1))
+    held = pl.col("held_units").fill_null(0)
+    others = pl.when(is_first).then(held.cum_sum() - held).forward_fill()
+    free = pl.col("units") - (held.cum_sum() - others)
     usable = ~(pl.col("is_lost") | pl.col("is_cordoned"))
+    at_us = pl.col("told_us").clip(lower_bound=from_us)
     return (
-        timed.with_columns(pl.col("is_lost", "is_cordoned").forward_fill().over(_ID))
-        .with_columns(is_usable=usable)
+        ordered.with_columns(pl.col("is_lost", "is_cordoned").forward_fill().over(_ID))
         .select(
             _ID,
-            *_BOARD,
-            at_us=pl.col("at_us").clip(lower_bound=from_us),
-            is_usable="is_usable",
-            free_units=pl.when("is_usable")
-            .then(free.clip(pl.lit(0), pl.col("units")))
-            .otherwise(0),
+            at_us=at_us,
+            is_usable=usable,
+            free_units=pl.when(usable).then(free.clip(pl.lit(0), pl.col("units"))).otherwise(0),
         )
-        .unique([_ID, "at_us"], keep="last", maintain_order=True)
+        .filter(_is_last(_ID, "at_us"))
     )
+
+
+def _since_us() -> pl.Expr:
+    """Return when each board was first seen: what is told of it before counts from then on."""
+    is_first = pl.col("order") == pl.col("order").min().over(_ID)
+    return pl.when(is_first).then("at_us").min().over(_ID)
+
+
+def _is_last(*columns: str) -> pl.Expr:
+    """Return whether the next row differs in one of these columns."""
+    return pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(-1)) for name in columns)
 
 
 def free_levels(free: Free, *keys: str) -> pl.DataFrame:
@@ -242,14 +254,24 @@ def free_levels(free: Free, *keys: str) -> pl.DataFrame:
             cluster, keys, at_us i64, free_units i64 (from this instant to the next row)
     """
     columns = ("cluster", *keys)
+    parts = free.boards.select(columns).unique().sort(columns, nulls_last=True)
+    numbered = parts.with_row_index(_PART)
+    homes = free.boards.join(numbered, on=columns, nulls_equal=True).select(_ID, _PART)
     before = pl.col("free_units").shift(1, fill_value=0).over(_ID)
     return (
-        free.changes.with_columns(change=pl.col("free_units") - before)
+        free.changes.select(_ID, "at_us", change=pl.col("free_units") - before)
         .filter(pl.col("change") != 0)
-        .drop("cluster")
-        .join(free.boards, on=_ID, maintain_order="left")
-        .group_by(*columns, "at_us")
+        .join(homes, on=_ID)
+        .group_by(_PART, "at_us")
         .agg(pl.col("change").sum())
-        .sort(*columns, "at_us", nulls_last=True)
-        .select(*columns, "at_us", free_units=pl.col("change").cum_sum().over(columns))
+        .sort(_PART, "at_us")
+        .select(_PART, "at_us", free_units=pl.col("change").cum_sum().over(_PART))
+        .join(numbered, on=_PART, maintain_order="left")
+        .select(*columns, "at_us", "free_units")
     )
+
+
+def free_at_end(free: Free) -> Free:
+    """Return what was free when the period ended: the last change of each board."""
+    last = free.changes.unique(_ID, keep="last", maintain_order=True)
+    return Free(boards=free.boards, changes=last, has_holders=free.has_holders)

@@ -15,7 +15,7 @@ from analytics.queue.asks import Ask, Resting, Said, Scene
 from analytics.queue.causes import ADMISSION, CAPACITY, OTHER, PLACEMENT, QUOTA, SCHEDULING, UNKNOWN
 from analytics.queue.decomposition import Decomposition, waiting_at_end
 from analytics.queue.fixes import nearest_fix
-from analytics.queue.free import WHOLE, Free
+from analytics.queue.free import WHOLE, Free, free_at_end
 from analytics.queue.quotas import Quotas
 from analytics.queue.rooms import open_holds, rooms
 from analytics.queue.scarcity import placement_us
@@ -116,13 +116,13 @@ def _classes_now(
         .agg(pl.col("cause", "wait_class").last())
         .with_columns(start_us=pl.lit(until_us - 1), end_us=pl.lit(until_us))
     )
-    enough = placement_us(last, found.attempts, free)
+    enough = placement_us(last, waiting, free_at_end(free))
     now = (
         pl.when((pl.col("cause") == SCHEDULING) & (pl.col("enough_us") > 0))
         .then(pl.lit(PLACEMENT))
         .when((pl.col("cause") == SCHEDULING) & (pl.col("enough_us") == 0))
         .then(pl.lit(CAPACITY))
-        .otherwise("wait_class")
+        .otherwise(pl.col("wait_class").cast(pl.String))
     )
     named = last.with_columns(enough_us=enough).select(ATTEMPT_ID, now=now)
     return dict(named.iter_rows())

@@ -100,10 +100,10 @@ def _turns(interruptions: pl.DataFrame, workloads: pl.DataFrame) -> pl.DataFrame
         namespace=pl.col("message").str.extract(_BY_NAME, 1),
         taker_name=pl.col("message").str.extract(_BY_NAME, 2),
     )
-    names = workloads.select(
-        "cluster", "namespace", taker_name="name", named_uid="workload_uid"
-    ).unique(["cluster", "namespace", "taker_name"], keep="none")
-    taken = told.join(names, on=["cluster", "namespace", "taker_name"], how="left").select(
+    by_name = ["cluster", "namespace", "taker_name"]
+    called = workloads.select("cluster", "namespace", taker_name="name", named_uid="workload_uid")
+    names = called.join(told, on=by_name, how="semi").unique(by_name, keep="none")
+    taken = told.join(names, on=by_name, how="left").select(
         "cluster",
         "workload_uid",
         "occurred_at",
@@ -113,12 +113,12 @@ def _turns(interruptions: pl.DataFrame, workloads: pl.DataFrame) -> pl.DataFrame
         "cluster", taker_uid="workload_uid", workload_uid="taker_uid", back_at="occurred_at"
     )
     apart = (pl.col("occurred_at") - pl.col("back_at")).abs()
-    called = workloads.select("cluster", taker_uid="workload_uid", other="name")
+    others = workloads.select("cluster", taker_uid="workload_uid", other="name")
     return (
         taken.join(back, on=["cluster", "taker_uid", "workload_uid"])
         .filter(apart <= pl.duration(seconds=WINDOW_S))
         .filter(pl.col("taker_uid") != pl.col("workload_uid"))
-        .join(called, on=["cluster", "taker_uid"], how="left")
+        .join(others, on=["cluster", "taker_uid"], how="left")
         .with_columns(other=pl.coalesce("other", "taker_uid"))
         .group_by(WORKLOAD)
         .agg(turn_with=pl.col("other").unique().sort().str.join(", "))

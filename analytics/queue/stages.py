@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from analytics.intervals import bounds, micros
-from analytics.queue.causes import ADMISSION, QUOTA, SCHEDULING, START_UP, UNKNOWN
+from analytics.queue.causes import ADMISSION, CAUSE, QUOTA, SCHEDULING, START_UP, UNKNOWN
 from analytics.queue.evidence import POD, QUEUE
 from analytics.waits import WORKLOAD
 from steward.period import Period
@@ -59,7 +59,7 @@ def stages(asked: pl.DataFrame, said: pl.DataFrame, period: Period) -> pl.DataFr
 
     Returns:
         one row per attempt and span of one cause, ascending
-            attempt_id u32, start_us, end_us i64, cause str (quota, admission, scheduling,
+            attempt_id u32, start_us, end_us i64, cause enum (quota, admission, scheduling,
             placement, start-up, other, unknown)
     """
     from_us, until_us = bounds(period)
@@ -124,12 +124,12 @@ def _first_marks(asked: pl.DataFrame, mine: pl.DataFrame) -> pl.DataFrame:
             at_us="created_us",
             order=pl.lit(0),
             stage=pl.when(is_queued)
-            .then(pl.lit(QUOTA))
+            .then(pl.lit(QUOTA, dtype=CAUSE))
             .when(has_pods)
-            .then(pl.lit(SCHEDULING))
-            .otherwise(pl.lit(UNKNOWN)),
-            queue=pl.lit(QUOTA),
-            pod=pl.lit(SCHEDULING),
+            .then(pl.lit(SCHEDULING, dtype=CAUSE))
+            .otherwise(pl.lit(UNKNOWN, dtype=CAUSE)),
+            queue=pl.lit(QUOTA, dtype=CAUSE),
+            pod=pl.lit(SCHEDULING, dtype=CAUSE),
         )
     )
 
@@ -161,7 +161,7 @@ def _step_marks(asked: pl.DataFrame, mine: pl.DataFrame) -> pl.DataFrame:
                 ATTEMPT_ID,
                 at_us=pl.col(column).clip(pl.col("created_us"), pl.col("waited_us")),
                 order=pl.lit(order),
-                stage=pl.lit(stage),
+                stage=pl.lit(stage, dtype=CAUSE),
             )
             for column, stage, order in parts
         ]
@@ -173,6 +173,6 @@ def _said_marks(mine: pl.DataFrame) -> pl.DataFrame:
         ATTEMPT_ID,
         "at_us",
         order=pl.lit(3),
-        queue=pl.when(pl.col("stage") == QUEUE).then("cause"),
-        pod=pl.when(pl.col("stage") == POD).then("cause"),
+        queue=pl.when(pl.col("stage") == QUEUE).then(pl.col("cause").cast(CAUSE)),
+        pod=pl.when(pl.col("stage") == POD).then(pl.col("cause").cast(CAUSE)),
     )

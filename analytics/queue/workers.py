@@ -22,11 +22,13 @@ def with_workers(
         the attempts in their order, with worker_gpu_count, worker_count i64 | null, workers str |
         null (its bucket); null: no pod of the workload was ever seen
     """
-    pod = [*WORKLOAD, "namespace", "pod", "started_at"]
+    # 64 bits tell pods apart: holders are many, and their names are long
+    pod = pl.struct(*WORKLOAD, "namespace", "pod", "started_at").hash()
     held = (
         allocations.filter(pl.col("pod").is_not_null())
-        .group_by(pod)
-        .agg(pl.len().cast(pl.Int64).alias("held_count"))
+        .select(*WORKLOAD, pod=pod)
+        .group_by("pod")
+        .agg(pl.col(WORKLOAD).first(), held_count=pl.len().cast(pl.Int64))
         .group_by(WORKLOAD)
         .agg(pl.col("held_count").max())
     )

@@ -13,6 +13,7 @@ from analytics.inputs import conform
 from analytics.inventory import current_devices, device_models
 from analytics.placeable import placeable
 from analytics.pressure import POINT_COUNT, axis
+from analytics.queue.free import INPUTS as FREE_INPUTS
 from analytics.queue.free import free_of
 from analytics.reports import fragmentation, grouping, inventory, queue
 from analytics.reports import utilization as usage_report
@@ -35,7 +36,7 @@ from analytics.reports.health_faults import (
 )
 from analytics.reports.health_protection import PROTECTION_INPUTS, protection_figure
 from analytics.reports.measured import USAGE_INPUTS, Usage, stored_inputs, usage
-from analytics.reports.model import Figure, Question, Report, ReportDefinition, Table
+from analytics.reports.model import Asks, Figure, Question, Report, ReportDefinition, Table
 from analytics.reports.shape import column, figure, percent, ratio, table, total, value_of
 from analytics.reports.usage_tables import (
     ROWS,
@@ -44,6 +45,7 @@ from analytics.reports.usage_tables import (
     means_table,
     tiers_table,
 )
+from analytics.schemas.usage import ASKED
 from analytics.segments import Inputs
 from analytics.spells import idle_spells, stuck_spells
 from analytics.stakes import Candidate, ranked
@@ -316,6 +318,11 @@ def _room_findings(fragments: fragmentation.Measured) -> list[str]:
     return [said]
 
 
+def asks(_state: Mapping[str, pl.DataFrame], _question: Question) -> Asks:
+    """Return what the page reads of the ledger: all but who owns a job, and its priority."""
+    return {"ledger": tuple(name for name in ASKED if name not in {"owner", "priority_class"})}
+
+
 DEFINITION = ReportDefinition(
     name="health",
     summary="the page to read first: three decisions with their money, then every component",
@@ -325,7 +332,8 @@ DEFINITION = ReportDefinition(
                 *USAGE_INPUTS,
                 *PRICE_INPUTS,
                 *PROTECTION_INPUTS,
-                *queue.DEFINITION.inputs,
+                queue.ROWS,
+                *FREE_INPUTS,
                 *fragmentation.MEASURED_INPUTS,
                 "device_event_history",
                 "workload_current",
@@ -335,4 +343,5 @@ DEFINITION = ReportDefinition(
     ),
     build=build,
     cuts=cuts,
+    asks=asks,
 )

@@ -162,11 +162,12 @@ def attempt_rows(frames: Mapping[str, pl.DataFrame], period: Period) -> pl.DataF
 
 
 def scoped(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return all attempts, and those asking for GPUs once more, with their scope."""
+    """Return waits of all attempts, and of those asking for GPUs once more, with their scope."""
+    waits = rows.select("wait_s", "is_scheduled", "gpu_count")
     return pl.concat(
         [
-            rows.with_columns(scope=pl.lit("all work")),
-            rows.filter(pl.col("gpu_count") > 0).with_columns(scope=pl.lit("work with GPUs")),
+            waits.with_columns(scope=pl.lit("all work")),
+            waits.filter(pl.col("gpu_count") > 0).with_columns(scope=pl.lit("work with GPUs")),
         ]
     )
 

@@ -16,29 +16,52 @@ with owners as (
     group by cluster, workload_uid
 ),
 
-told as (
+keyed as (
+    -- one narrow row for each that was told: holders are many, and their names are long
     select
+        rowid as row_id,
         observed_at,
-        workload_uid,
-        tenant_id,
-        workload_class,
-        queue,
-        priority_class,
-        ownership_level,
-        -- rows of one allocation share the number of the newest of them, and the end that it tells
-        first_value(rowid) over newest_first as allocation_id,
-        first_value(ended_at) over newest_first as last_ended_at,
-        row_number() over newest_first as recency
+        started_at,
+        ended_at,
+        hash(
+            cluster, device_uuid, instance_id, replica, namespace, pod, container,
+            case when pod is null then workload_uid end
+        ) as allocation_key
     from allocation
     where started_at < $until_at
+),
+
+numbered_rows as (
+    select
+        row_id,
+        -- rows of one allocation share the number of the newest of them, and the end that it tells
+        first_value(row_id) over newest_first as allocation_id,
+        first_value(ended_at) over newest_first as last_ended_at,
+        row_number() over newest_first as recency,
+        count(*) over (partition by allocation_key, started_at) as row_count
+    from keyed
     window
         newest_first as (
-            partition by
-                cluster, device_uuid, instance_id, replica, namespace, pod, container, started_at,
-                case when pod is null then workload_uid end
+            partition by allocation_key, started_at
             order by observed_at desc, ended_at asc nulls last
         )
     qualify last_ended_at is null or last_ended_at > $from_at
+),
+
+told as (
+    select
+        numbered_rows.allocation_id,
+        numbered_rows.recency,
+        allocation.observed_at,
+        allocation.workload_uid,
+        allocation.tenant_id,
+        allocation.workload_class,
+        allocation.queue,
+        allocation.priority_class,
+        allocation.ownership_level
+    from allocation
+    inner join numbered_rows on allocation.rowid = numbered_rows.row_id
+    where numbered_rows.row_count > 1
 ),
 
 relabelled as (
@@ -106,7 +129,40 @@ owned as (
     group by told.allocation_id, coalesce(numbered.part, 0)
 ),
 
+told_once as (
+    select row_id
+    from numbered_rows
+    where row_count = 1
+),
+
 held as (
+    select
+        newest.cluster,
+        newest.node,
+        newest.device_uuid,
+        newest.instance_id,
+        newest.replica,
+        newest.gpu_share_ratio,
+        newest.sharing_mode,
+        newest.namespace,
+        newest.pod,
+        newest.container,
+        newest.workload_uid,
+        newest.tenant_id,
+        newest.workload_class,
+        newest.queue,
+        newest.priority_class,
+        newest.ownership_level,
+        newest.started_at,
+        newest.ended_at,
+        false as is_part,
+        case
+            when newest.attribution_source = 'none' and newest.pod is null
+                then split_part(newest.conflict, ';', 1)
+        end as unheld_reason
+    from allocation as newest
+    semi join told_once on newest.rowid = told_once.row_id
+    union all by name
     select
         newest.cluster,
         newest.node,

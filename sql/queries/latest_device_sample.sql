@@ -3,13 +3,11 @@
 -- parameters $from_at timestamptz inclusive, $until_at timestamptz exclusive
 with latest as (
     select
-        cluster,
-        device_uuid,
-        instance_id,
+        hash(cluster, device_uuid, instance_id) as instance_key,
         max(sampled_at) as sampled_at
     from device_sample
     where sampled_at >= $from_at and sampled_at < $until_at
-    group by cluster, device_uuid, instance_id
+    group by hash(cluster, device_uuid, instance_id)
 )
 
 select
@@ -34,10 +32,10 @@ select
 from device_sample
 inner join latest
     on
-        device_sample.cluster = latest.cluster
-        and device_sample.device_uuid = latest.device_uuid
-        and device_sample.instance_id is not distinct from latest.instance_id
-        and device_sample.sampled_at = latest.sampled_at
+        device_sample.sampled_at = latest.sampled_at
+        and hash(
+            device_sample.cluster, device_sample.device_uuid, device_sample.instance_id
+        ) = latest.instance_key
 where
     device_sample.sampled_at >= (select min(oldest.sampled_at) from latest as oldest)
     and device_sample.sampled_at < $until_at
