@@ -157,7 +157,8 @@ class ApiAccess:
             return answer
         said = self._beginning(answer, question)
         answer.close()
-        status = status_of(said, code=answer.status)
+        retry_after = answer.headers.get("retry-after")
+        status = status_of(said, code=answer.status, retry_after=retry_after)
         raise error_of(status, question, server=self.server)
 
     def _sent(

@@ -221,10 +221,14 @@ class Reflector:
         return error.fault in {ApiFault.NOT_FOUND, ApiFault.CLOSED}
 
     def _pause_s(self, error: ApiError) -> float:
-        """Note a failure; return how long to wait before going on."""
-        self.note_error(error)
+        """Note a failure; return how long to wait before going on.
+
+        That a server is not ready yet belongs to its start; that it stays so is a failure.
+        """
         failures_before = self._backoff.failures_in_a_row
         pause_s = max(self._backoff.next_s(), error.retry_after_s or 0.0)
+        if not error.is_passing or self._backoff.failures_in_a_row >= RELIST_AFTER_FAILURES:
+            self.note_error(error)
         if error.fault is ApiFault.GONE:
             self._from_version = None
             return pause_s if failures_before else 0.0

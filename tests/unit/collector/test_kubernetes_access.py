@@ -122,6 +122,17 @@ def test_wish_to_wait_is_kept(server: ScriptedApiServer, access: ApiAccess) -> N
     assert error_for(access).retry_after_s == 7.0
 
 
+def test_wish_of_an_overloaded_api_server_is_kept(
+    server: ScriptedApiServer, access: ApiAccess
+) -> None:
+    """Priority and fairness, and a server that ends, answer in plain text."""
+    words = b"Too many requests, please try again later.\n"
+    reply = Reply(pieces=(words,), status=429, headers=(("Retry-After", "9"),))
+    server.plan("get", PODS.path, reply)
+    error = error_for(access)
+    assert (error.fault, error.retry_after_s) == (ApiFault.THROTTLED, 9.0)
+
+
 @pytest.mark.parametrize(
     ("question", "rule"),
     [

@@ -331,6 +331,54 @@ def test_throttling_server_is_left_alone_as_long_as_it_asks(
     assert len(server.asked("list", THINGS_PATH)) == 2
 
 
+def starting(words: str = "storage is (re)initializing") -> Reply:
+    return refused(429, "TooManyRequests", words, retryAfterSeconds=0.05)
+
+
+def test_kind_whose_storage_only_starts_is_not_in_trouble(
+    server: ScriptedApiServer, kubeconfig: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As for a CRD of which the API server was never asked before; see KEP 4568."""
+    server.plan("list", THINGS_PATH, listed(thing("a", 1)))
+    server.plan(
+        "watch", THINGS_PATH, starting(), starting(), watched(event("ADDED", thing("b", 21)))
+    )
+    with running_feed(kubeconfig, THINGS) as run:
+        seen = set()
+        run.wait_for(
+            lambda: seen.add(run.health(THINGS).error) or "ADDED a/b@21" in run.told()  # type: ignore[func-returns-value]  # collects on the way
+        )
+        health = run.health(THINGS)
+    assert (seen, health.error_count, health.fault) == ({None}, 0, None)
+    assert (health.list_count, resumed_from(server)) == (1, ["10", "10", "10"])
+    assert not caplog.records
+
+
+def test_kind_whose_storage_does_not_come_to_its_start_is_in_trouble_until_it_does(
+    server: ScriptedApiServer, kubeconfig: Path
+) -> None:
+    server.plan("list", THINGS_PATH, listed(), starting(), listed())
+    server.plan("watch", THINGS_PATH, starting(), starting(), starting())
+    with running_feed(kubeconfig, THINGS) as run:
+        run.wait_for(lambda: run.health(THINGS).fault is ApiFault.THROTTLED)
+        hint = run.health(THINGS).hint
+        run.wait_for(lambda: run.health(THINGS).error is None and len(resumed_from(server)) == 4)
+        assert run.health(THINGS).error_count >= 1
+    assert hint is not None
+    assert "etcd" in hint
+
+
+def test_storage_that_cannot_start_is_trouble_at_once(
+    server: ScriptedApiServer, kubeconfig: Path
+) -> None:
+    server.plan("list", THINGS_PATH, listed())
+    server.plan("watch", THINGS_PATH, starting("storage is (re)initializing: etcd is down"))
+    with running_feed(kubeconfig, THINGS) as run:
+        run.wait_for(lambda: run.health(THINGS).error_count == 1)
+        run.wait_for(lambda: len(resumed_from(server)) == 2)
+        run.wait_for(lambda: run.health(THINGS).error is None)
+
+
 @pytest.mark.parametrize(
     "reply",
     [

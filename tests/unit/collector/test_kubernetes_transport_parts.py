@@ -164,6 +164,41 @@ def test_wish_to_wait_may_be_absent_or_zero() -> None:
     assert (wish(), wish(retryAfterSeconds=0), wish(retryAfterSeconds=3)) == (None, 0.0, 3.0)
 
 
+def test_wish_to_wait_has_an_end() -> None:
+    """A wait of ages would be the end of a thread, or of the collector's sight."""
+    wishes = [-1, 3_599, 3_600, 3_601, 1e300]
+    bodies = [json.dumps(failure(429, retryAfterSeconds=wish)).encode() for wish in wishes]
+    told = [status_of(body, code=429).retry_after_s for body in bodies]
+    assert told == [0.0, 3_599.0, 3_600.0, 3_600.0, 3_600.0]
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        pytest.param("5", 5.0, id="seconds"),
+        pytest.param("0", 0.0, id="none"),
+        pytest.param("999999999", 3_600.0, id="ages"),
+        pytest.param("9999999999", None, id="more than ages"),
+        pytest.param("Wed, 21 Oct 2026 07:28:00 GMT", None, id="a date"),
+        pytest.param("-5", None, id="negative"),
+        pytest.param("\u0665", None, id="a digit of another script"),
+        pytest.param("", None, id="nothing"),
+        pytest.param(None, None, id="no header"),
+    ],
+)
+def test_wish_to_wait_may_stand_in_the_header(header: str | None, expected: float | None) -> None:
+    told = status_of(b"Too many requests, please try again later.", code=429, retry_after=header)
+    assert told.retry_after_s == expected
+
+
+def test_wish_in_the_body_goes_before_that_in_the_header() -> None:
+    body = json.dumps(failure(429, retryAfterSeconds=7)).encode()
+    assert status_of(body, code=429, retry_after="5").retry_after_s == 7.0
+    assert (
+        status_of(json.dumps(failure(429)).encode(), code=429, retry_after="5").retry_after_s == 5
+    )
+
+
 # --- sharing ---
 
 
