@@ -185,7 +185,7 @@ def test_at_every_instant_the_row_recorded_last_counts(
         },
         orient="row",
     )
-    found = dated.latest(frame, key=("key",), identity="id")
+    found = dated.latest(frame, key=("key",), identity="id").rows(named=True)
     for key in "xy":
         for half_hour in range(40):
             at = NOON + half_hour * HOUR / 2
@@ -194,9 +194,11 @@ def test_at_every_instant_the_row_recorded_last_counts(
                 one for one, own, start, end in rows
                 if own == key and start <= hour and (end is None or hour < end)
             ]  # fmt: skip
-            is_here = (pl.col("key") == key) & (pl.col("valid_from_at") <= at)
-            is_before_end = pl.col("valid_until_at").is_null() | (pl.col("valid_until_at") > at)
-            told = found.filter(is_here & is_before_end)["id"].to_list()
+            told = [
+                one["id"] for one in found
+                if one["key"] == key and one["valid_from_at"] <= at
+                and (one["valid_until_at"] is None or one["valid_until_at"] > at)
+            ]  # fmt: skip
             assert told == ([max(holding)] if holding else [])
 
 

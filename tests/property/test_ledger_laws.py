@@ -226,7 +226,12 @@ def lives(world: dict[str, pl.DataFrame]) -> dict[str, int]:
     """
     stock = material(world)
     homes = home_spans(stock, THREE_HOURS).partition_by("device_uuid", as_dict=True)
-    nodes = stock.nodes.sort("observed_at").partition_by("node", as_dict=True)
+    nodes = {
+        node: told.select("observed_at", "is_present").rows()
+        for (node,), told in stock.nodes.sort("observed_at")
+        .partition_by("node", as_dict=True)
+        .items()
+    }
     found: dict[str, int] = {}
     for (device,), told in stock.devices.partition_by("device_uuid", as_dict=True).items():
         stays = homes[device,].rows(named=True)
@@ -240,16 +245,16 @@ def _exists(
     now: datetime,
     stays: list[dict[str, object]],
     states: list[tuple[datetime, bool]],
-    nodes: dict[tuple[object, ...], pl.DataFrame],
+    nodes: dict[object, list[tuple[datetime, bool]]],
 ) -> bool:
     if now < min(observed_at for observed_at, _ in states):
         return False
     now_us = int(now.timestamp()) * 1_000_000
     (node,) = [stay["node"] for stay in stays if stay["start_us"] <= now_us < stay["end_us"]]
-    said = nodes[node,].filter(pl.col("observed_at") <= now).tail(1)
-    if said.is_empty() or said["is_present"][0]:
+    said = [state for state in nodes[node] if state[0] <= now]
+    if not said or said[-1][1]:
         return True
-    removed_at = said["observed_at"][0]
+    removed_at, _ = said[-1]
     return any(removed_at < seen_at <= now for seen_at, is_present in states if is_present)
 
 
@@ -306,7 +311,8 @@ def test_both_sides_of_a_border_are_the_whole_to_the_tick(
     middle = at(cut)
     sides = [Period(NOON, middle), Period(middle, THREE_HOURS.until_at)]
     parts = [built(loaded(world, side), side) for side in sides]
-    whole = built(loaded(world, THREE_HOURS), THREE_HOURS, middle)
+    all_of_it = loaded(world, THREE_HOURS)
+    whole = built(all_of_it, THREE_HOURS, middle)
     keys = ["started_at", "ended_at", "device_uuid", "instance_id", *KEYS]
     wanted = [*keys, *EXACT, "memory_peak_bytes"]
     both = pl.concat([part.rows for part in parts]).select(wanted)
@@ -314,7 +320,7 @@ def test_both_sides_of_a_border_are_the_whole_to_the_tick(
         both.sort(keys, nulls_last=True), whole.rows.select(wanted).sort(keys, nulls_last=True)
     )
     assert_frame_equal(pl.concat([part.rest for part in parts]), whole.rest, check_row_order=False)
-    assert_only_rounding_moved(whole, built(loaded(world, THREE_HOURS)))
+    assert_only_rounding_moved(whole, built(all_of_it))
 
 
 @given(worlds(), st.randoms(use_true_random=False))

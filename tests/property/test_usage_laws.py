@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from analytics import decisions, efficiency
-from analytics.inputs import SCHEMAS
 from analytics.reports.grouping import GROUPINGS
 from analytics.schemas.usage import LEAVES, MEANS
 from analytics.spells import IDLE_SPELL_MIN_S, idle_spells, stuck_spells
 from analytics.stakes import Charged
 from analytics.usage import TREE, totals
 from analytics.utilization import COLUMN_HOURS, LEAF_HOURS, leaves, means
-from tests.support.analytics_frames import MINUTE, NOON
+from tests.support.analytics_frames import MINUTE, NOON, framed
 from tests.support.ledger_rows import ledger
 
 NAME = st.sampled_from(["a", "b", None])
@@ -81,13 +80,7 @@ def rest_row(draw: st.DrawFn) -> dict[str, object]:
     }
 
 
-RESTS = st.lists(rest_row(), max_size=14).map(
-    lambda rows: pl.DataFrame(
-        {name: [row.get(name) for row in rows] for name in SCHEMAS["rest"]},
-        schema=SCHEMAS["rest"],
-        strict=False,
-    )
-)
+RESTS = st.lists(rest_row(), max_size=14).map(lambda rows: framed("rest", rows))
 
 
 def shuffled(frame: pl.DataFrame, random: Random) -> pl.DataFrame:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 import polars as pl
 
-from analytics.inputs import SCHEMAS, empty
+from analytics.inputs import SCHEMAS
+from analytics.inputs import empty as new_empty
 from steward.period import Period
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -102,6 +104,21 @@ def key_of(device_uuid: str) -> int:
     return int.from_bytes(device_uuid.encode()[-8:].rjust(8, b"\0"), "big")
 
 
+@cache
+def _empty(name: str) -> pl.DataFrame:
+    return new_empty(name)
+
+
+def empty(name: str) -> pl.DataFrame:
+    """Return no rows of a query: a copy of one frame, since laws need dozens an example."""
+    return _empty(name).clone()
+
+
+def framed(name: str, given: Sequence[Row]) -> pl.DataFrame:
+    """Return rows of a query as they are given; columns that a row does not name are null."""
+    return pl.from_dicts(given, schema=SCHEMAS[name], strict=False) if given else empty(name)
+
+
 def rows(name: str, *given: Row) -> pl.DataFrame:
     """Return rows of a query: the defaults, with what each row says instead."""
     if not given:
@@ -111,8 +128,7 @@ def rows(name: str, *given: Row) -> pl.DataFrame:
     for row in filled:
         if "device_key" in schema:
             row.setdefault("device_key", key_of(str(row["device_uuid"])))
-    columns = {column: [row.get(column) for row in filled] for column in schema}
-    return pl.DataFrame(columns, schema=schema, strict=False)
+    return framed(name, filled)
 
 
 def readings(

@@ -10,8 +10,8 @@ import polars as pl
 
 from analytics.cost.costing import INPUTS
 from analytics.focus.priced import Entry
-from analytics.inputs import SCHEMAS
 from steward.period import Period
+from tests.support.analytics_frames import empty, framed
 from tests.support.ledger_rows import free, held, ledger
 
 START = datetime(2026, 5, 1, tzinfo=UTC)
@@ -39,9 +39,7 @@ def price(price_id: int, gpu_model: str, **given: object) -> dict[str, object]:
 
 def state(name: str, *rows: dict[str, object]) -> pl.DataFrame:
     """Return rows of a state table."""
-    schema = SCHEMAS[f"state.{name}"]
-    columns = {column: [row.get(column) for row in rows] for column in schema}
-    return pl.DataFrame(columns, schema=schema, strict=False)
+    return framed(f"state.{name}", rows)
 
 
 def hour(number: int) -> dict[str, object]:
@@ -96,7 +94,7 @@ def sample_frames(
         "state.shared_cost": state("shared_cost", *((storage,) if shared else ())),
         "state.closed_period": state("closed_period", *closed),
     }
-    return {name: given.get(name, pl.DataFrame(schema=SCHEMAS[name])) for name in INPUTS}
+    return {name: given.get(name, empty(name)) for name in INPUTS}
 
 
 def closed_row(number: int, statement_id: str, **given: object) -> dict[str, object]:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from analytics.inputs import SCHEMAS, empty
-from tests.support.analytics_frames import HOUR, NOON
+from tests.support.analytics_frames import HOUR, NOON, framed
 
 Row = Mapping[str, object]
 
@@ -103,8 +102,4 @@ _DEFAULTS: Mapping[str, Row] = {
 
 def told(name: str, *given: Row) -> pl.DataFrame:
     """Return rows of a governance input: the defaults, with what each row says instead."""
-    if not given:
-        return empty(name)
-    filled = [{**_DEFAULTS[name], **row} for row in given]
-    columns = {column: [row.get(column) for row in filled] for column in SCHEMAS[name]}
-    return pl.DataFrame(columns, schema=SCHEMAS[name], strict=False)
+    return framed(name, [{**_DEFAULTS[name], **row} for row in given])

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from analytics.inputs import SCHEMAS
 from analytics.schemas.usage import LEAVES, OVERLAYS
 from steward.units import SECONDS_PER_HOUR, TICKS_PER_GPU_HOUR
-from tests.support.analytics_frames import HOUR, NOON
+from tests.support.analytics_frames import HOUR, NOON, framed
 
 _HELD: Mapping[str, object] = {
     "is_held": True,
@@ -37,9 +36,7 @@ def free(**given: object) -> dict[str, object]:
 
 def ledger(*rows: Mapping[str, object]) -> pl.DataFrame:
     """Return ledger rows as the query gives them."""
-    schema = SCHEMAS["ledger"]
-    columns = {column: [row.get(column) for row in rows] for column in schema}
-    return pl.DataFrame(columns, schema=schema, strict=False)
+    return framed("ledger", rows)
 
 
 def _row(holder: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:

@@ -8,8 +8,8 @@ from itertools import count
 
 import polars as pl
 
-from analytics.inputs import SCHEMAS, empty
-from tests.support.analytics_frames import NOON
+from analytics.inputs import SCHEMAS
+from tests.support.analytics_frames import NOON, empty
 
 MONTH_START = NOON.replace(day=1, hour=0)
 LONG_AGO = datetime(2020, 1, 1, tzinfo=NOON.tzinfo)
@@ -121,6 +121,8 @@ def tariff(amount: str, **given: object) -> dict[str, object]:
 
 def rows(table: str, *given: Mapping[str, object]) -> pl.DataFrame:
     """Return rows of a state table as the reader gives them; columns not named are null."""
+    if not given:
+        return empty(f"state.{table}")
     schema = SCHEMAS[f"state.{table}"]
     columns = {name: [row.get(name) for row in given] for name in schema}
     return pl.DataFrame(columns, schema=schema)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from analytics import waits
-from analytics.inputs import SCHEMAS, empty
+from analytics.inputs import SCHEMAS
 from analytics.queue.causes import CLASSES
 from analytics.queue.decomposition import COLUMNS, Decomposition, decompose
 from analytics.queue.evidence import evidence
@@ -16,7 +16,7 @@ from analytics.queue.free import Free, free_boards
 from analytics.queue.pending import scene_at_end, why_pending
 from analytics.queue.workers import with_workers
 from steward.period import Period
-from tests.support.analytics_frames import HOUR, MINUTE, NOON
+from tests.support.analytics_frames import HOUR, MINUTE, NOON, framed
 
 TEN_HOURS = Period(NOON, NOON + 10 * HOUR)
 _MINUTE_US = 60_000_000
@@ -180,15 +180,7 @@ class Story:
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """Return all inputs of reports."""
-        return {name: self._frame(name) for name in SCHEMAS}
-
-    def _frame(self, name: str) -> pl.DataFrame:
-        rows = self.stored.get(name)
-        if not rows:
-            return empty(name)
-        schema = SCHEMAS[name]
-        columns = {column: [row.get(column) for row in rows] for column in schema}
-        return pl.DataFrame(columns, schema=schema, strict=False)
+        return {name: framed(name, self.stored.get(name, ())) for name in SCHEMAS}
 
     def attempts(self, period: Period = TEN_HOURS) -> pl.DataFrame:
         """Return the attempts with their workers."""
