@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sql import wire
 from sql.rows import arrow_table
+from sql.statedoor import STATE_ROW_LIMIT
 from steward.errors import (
     InputError,
     SettingsError,
@@ -103,6 +104,22 @@ class RemoteWarehouse:
         """Insert one row into a state table and return it as stored."""
         answer = self._ask("POST", f"/v1/state/{table}", content=json.dumps(row).encode())
         return dict(self._fields(answer, "row")["row"])
+
+    def state_after(
+        self, table: str, key: int, *, limit: int = STATE_ROW_LIMIT
+    ) -> list[dict[str, object]]:
+        """Return the oldest rows first, of those with a larger key."""
+        answer = self._ask("GET", f"/v1/state/{table}?after={key}&limit={limit}")
+        return list(self._fields(answer, "rows")["rows"])
+
+    def state_append(
+        self, rows: Sequence[tuple[str, Mapping[str, StateValue]]], *, seen: Mapping[str, int]
+    ) -> list[dict[str, object]] | None:
+        """Store all rows or none; None where a table has rows its writer has not seen."""
+        told = [{"table": table, "row": dict(row)} for table, row in rows]
+        content = json.dumps({"rows": told, "seen": dict(seen)}).encode()
+        stored = self._fields(self._ask("POST", "/v1/state", content=content), "rows")["rows"]
+        return None if stored is None else list(stored)
 
     def backup(self, destination: str) -> dict[str, object]:
         """Let the server write a backup into a new folder on its machine."""

@@ -54,7 +54,10 @@ def serve(settings: Settings, *, clock: Clock) -> int:
 def tokens_of(settings: WarehouseSettings) -> Tokens:
     """Return the tokens that the settings list."""
     return Tokens(
-        writer=settings.writer_tokens, reader=settings.reader_tokens, admin=settings.admin_tokens
+        writer=settings.writer_tokens,
+        reader=settings.reader_tokens,
+        enforcer=settings.enforcer_tokens,
+        admin=settings.admin_tokens,
     )
 
 

@@ -27,6 +27,7 @@ from sql.catalogue import named_queries
 from sql.engine import READER_COUNT
 from sql.metrics import ServerMetrics
 from sql.sandbox import is_truncated
+from sql.stateappend import appending, role_for, role_of
 from sql.statedoor import STATE_ROW_LIMIT, StateDoor
 from sql.tokens import Role, Tokens
 from sql.warehouse import EmbeddedWarehouse
@@ -42,6 +43,7 @@ TRUNCATED_HEADER: Final = "Steward-Truncated"
 MAX_BATCH_ID_LENGTH: Final = 200
 CLIENT_GONE_STATUS: Final = 499
 _COUNT: Final = re.compile(r"[0-9]{1,9}")
+_KEY: Final = re.compile(r"[0-9]{1,18}")
 Result = TypeVar("Result")
 
 
@@ -67,6 +69,7 @@ def build_app(service: Service) -> Starlette:
             Route("/v1/query/{name}", routes.query, methods=["POST"]),
             Route("/v1/sql", routes.sql, methods=["POST"]),
             Route("/v1/tables", routes.tables, methods=["GET"]),
+            Route("/v1/state", routes.state_append, methods=["POST"]),
             Route("/v1/state/{table}", routes.state_rows, methods=["GET"]),
             Route("/v1/state/{table}", routes.state_insert, methods=["POST"]),
             Route("/v1/admin/backup", routes.backup, methods=["POST"]),
@@ -149,27 +152,44 @@ class Routes:
         )
 
     async def state_rows(self, request: Request) -> Response:
-        """List the newest rows of a state table."""
+        """List the newest rows of a state table, or with ``after`` the oldest beyond a key."""
         self._admit(request, needs=Role.READER)
         table = request.path_params["table"]
-        limit = _limit(request)
+        limit, after = _limit(request), _after(request)
 
         def answer() -> Response:
-            rows = self._service.state.get().rows(table, limit=limit)
+            state = self._service.state.get()
+            if after is None:
+                rows = state.rows(table, limit=limit)
+            else:
+                rows = state.rows_after(table, after, limit=limit)
             return _json({"rows": rows, "row_count": len(rows)})
 
         return await self._in_thread(answer, kind="state", limiter=self._other_threads)
 
     async def state_insert(self, request: Request) -> Response:
         """Insert one row into a state table."""
-        self._admit(request, needs=Role.ADMIN)
         table = request.path_params["table"]
+        self._admit(request, needs=role_for([table]))
         row = wire.json_from(await self._body(request))
         if not isinstance(row, dict):
             raise InputError("the body is no row", hint='send {"column": value, …}')
+        self._admit(request, needs=role_of([(table, row)]))
 
         def store() -> Response:
             return _json({"row": self._service.state.get().insert(table, row)}, status=201)
+
+        return await self._in_thread(store, kind="state", limiter=self._other_threads)
+
+    async def state_append(self, request: Request) -> Response:
+        """Insert rows into several state tables, all or none."""
+        self._admit(request, needs=Role.ENFORCER)
+        rows, seen = appending(wire.json_from(await self._body(request)))
+        self._admit(request, needs=role_of(rows))
+
+        def store() -> Response:
+            stored = self._service.state.get().append(rows, seen=seen)
+            return _json({"rows": stored}, status=200 if stored is None else 201)
 
         return await self._in_thread(store, kind="state", limiter=self._other_threads)
 
@@ -337,6 +357,15 @@ def _limit(request: Request) -> int:
     text = request.query_params.get("limit", str(STATE_ROW_LIMIT))
     if not _COUNT.fullmatch(text) or int(text) > STATE_ROW_LIMIT:
         raise QueryError(f"limit {text[:20]!r} is not 0..{STATE_ROW_LIMIT}", hint="send a number")
+    return int(text)
+
+
+def _after(request: Request) -> int | None:
+    text = request.query_params.get("after")
+    if text is None:
+        return None
+    if not _KEY.fullmatch(text):
+        raise QueryError(f"after {text[:20]!r} is no key", hint="send the last key that was read")
     return int(text)
 
 

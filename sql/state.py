@@ -5,6 +5,7 @@ Never in DuckDB: these rows are few, transactional and unique-constrained.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from sql.auditchain import AUDIT, FIRST, HASHES, SEALED, sealed
 from sql.migrate import AppliedMigration, Migration, migrate, shipped_migrations
 from sql.statedoor import STATE_FILE, STATE_ROW_LIMIT, refuse_newer
 from steward.errors import InputError, QueryError, WarehouseError
@@ -24,6 +26,7 @@ OWN_TABLE: Final = "schema_migration"
 
 StateValue = str | int | float | None
 StateRow = Mapping[str, StateValue]
+StateRows = tuple[StateRow, ...]
 
 
 def open_state(data_dir: Path) -> StateStore:
@@ -75,6 +78,18 @@ class StateStore:
         with _told(self._path), self._engine.connect() as connection:
             return tuple(dict(row) for row in connection.execute(statement).mappings())
 
+    def rows_after(self, table: str, key: int, *, limit: int = STATE_ROW_LIMIT) -> StateRows:
+        """Return the oldest rows first, of those with a larger key, at most ``limit``.
+
+        Raises:
+            QueryError: there is no such table.
+        """
+        found = self._table(table)
+        column = next(iter(found.primary_key.columns))
+        statement = sa.select(found).where(column > key).order_by(column).limit(limit)
+        with _told(self._path), self._engine.connect() as connection:
+            return tuple(dict(row) for row in connection.execute(statement).mappings())
+
     def insert(self, table: str, row: StateRow) -> dict[str, StateValue]:
         """Store one row and return it as stored, with its key and time of recording.
 
@@ -82,15 +97,43 @@ class StateStore:
             QueryError: there is no such table.
             InputError: an unknown column, a value that breaks a rule, or a row that is there.
         """
-        found = self._table(table)
-        values = {name: _value(found, name, value) for name, value in row.items()}
-        statement = sa.insert(found).values(values).returning(*found.columns)
+        stored = self.append(((table, row),), seen={})
+        return dict(stored[0]) if stored else {}
+
+    def append(
+        self, rows: Sequence[tuple[str, StateRow]], *, seen: Mapping[str, int]
+    ) -> StateRows | None:
+        """Store all rows or none, in one transaction; return them as stored.
+
+        Rows of the audit are sealed here: they come without hashes.
+
+        Args:
+            rows: each with the name of its table.
+            seen: by table, the newest key its writer has read (0: none); a table that has newer
+                rows is one that somebody else wrote to meanwhile, and then nothing is stored.
+
+        Returns:
+            the rows, or None where a table has rows its writer has not seen.
+
+        Raises:
+            QueryError: there is no such table.
+            InputError: an unknown column, a value that breaks a rule, or a row that is there.
+        """
+        known = [(self._table(name), row) for name, row in rows]
+        fitted = [
+            (table, {name: _value(table, name, value) for name, value in row.items()})
+            for table, row in known
+        ]
+        watched = {self._table(name): key for name, key in seen.items()}
         try:
             with _told(self._path), self._engine.begin() as connection:
-                return dict(connection.execute(statement).mappings().one())
+                if any(_newest(connection, table) > key for table, key in watched.items()):
+                    return None
+                return tuple(_insert(connection, table, row) for table, row in fitted)
         except sa.exc.IntegrityError as error:
+            names = ", ".join(dict.fromkeys(name for name, _row in rows))
             raise InputError(
-                f"the row for {table} breaks a rule: {error.orig}",
+                f"the row for {names} breaks a rule: {error.orig}",
                 hint="correct the row; a row that is there already is not stored twice",
             ) from error
 
@@ -120,15 +163,60 @@ class StateStore:
         )
 
 
+def _newest(connection: sa.Connection, table: sa.Table) -> int:
+    """Return the largest key of the table, 0 where it is empty."""
+    key = next(iter(table.primary_key.columns))
+    return int(connection.execute(sa.select(sa.func.coalesce(sa.func.max(key), 0))).scalar_one())
+
+
+def _insert(connection: sa.Connection, table: sa.Table, row: StateRow) -> Mapping[str, StateValue]:
+    values = _sealed(connection, table, row) if table.name == AUDIT else row
+    statement = sa.insert(table).values(values).returning(*table.columns)
+    return dict(connection.execute(statement).mappings().one())
+
+
+def _sealed(connection: sa.Connection, table: sa.Table, row: StateRow) -> dict[str, object]:
+    """Return the row of the audit with its place in the chain.
+
+    Raises:
+        InputError: it brings hashes of its own, or lacks what they cover.
+    """
+    if row.keys() & {"audit_id", *HASHES} or not row.keys() >= set(SEALED):
+        raise InputError(
+            "a row of the audit is sealed by the warehouse",
+            hint=f"send {', '.join(SEALED)}, and no hashes",
+        )
+    newest = sa.select(table.c.sha256).order_by(table.c.audit_id.desc()).limit(1)
+    previous = connection.execute(newest).scalar()
+    return sealed(row, previous=FIRST if previous is None else str(previous))
+
+
 def _value(table: sa.Table, name: str, value: StateValue) -> StateValue:
     if name not in table.columns:
         raise InputError(
             f"state table {table.name} has no column {name!r}",
             hint=f"columns: {', '.join(table.columns.keys())}",
         )
-    if value is None or not name.endswith("_at"):
-        return _exact(table, name, value)
-    return _instant(table, name, value)
+    if table.columns[name].primary_key and table.name != AUDIT:
+        raise InputError(
+            f"{table.name}.{name} is given by the warehouse: the newest row has the largest",
+            hint="leave it out; the answer tells it",
+        )
+    if value is not None and name.endswith("_at"):
+        return _instant(table, name, value)
+    if isinstance(value, str) and name.endswith("_json"):
+        _refuse_no_json(table, name, value)
+    return _exact(table, name, value)
+
+
+def _refuse_no_json(table: sa.Table, name: str, text: str) -> None:
+    """Refuse what SQLite takes for JSON and readers do not: they would fail at it for ever."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{table.name}.{name} is no JSON: {error}", hint="send a text that is JSON as a whole"
+        ) from error
 
 
 def _exact(table: sa.Table, name: str, value: StateValue) -> StateValue:
@@ -148,8 +236,9 @@ def _is_integer(value: StateValue) -> bool:
 
 
 def _is_text(value: StateValue) -> bool:
-    """Tell whether it is a text of whole characters: JSON can spell halves of some."""
-    return isinstance(value, str) and value.encode(errors="ignore").decode() == value
+    """Tell whether it is a text of whole characters and no NUL: JSON can spell both."""
+    is_whole = isinstance(value, str) and value.encode(errors="ignore").decode() == value
+    return is_whole and "\0" not in str(value)
 
 
 def _instant(table: sa.Table, name: str, value: StateValue) -> str:

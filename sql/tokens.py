@@ -16,6 +16,8 @@ class Role(StrEnum):
 
     WRITER = "writer"
     READER = "reader"
+    ENFORCER = "enforcer"
+    """Records notices, acts and their audit; may not change policies, exemptions or requests."""
     ADMIN = "admin"
 
 
@@ -25,12 +27,13 @@ class Tokens:
 
     writer: tuple[str, ...] = ()
     reader: tuple[str, ...] = ()
+    enforcer: tuple[str, ...] = ()
     admin: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:
         """Tell whether no token is set."""
-        return not (self.writer or self.reader or self.admin)
+        return not (self.writer or self.reader or self.enforcer or self.admin)
 
     def refuse(self, authorization: str | None, *, needs: Role) -> None:
         """Let a request pass or not.
@@ -57,7 +60,12 @@ class Tokens:
         scheme, _, token = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             return frozenset()
-        lists = {Role.WRITER: self.writer, Role.READER: self.reader, Role.ADMIN: self.admin}
+        lists = {
+            Role.WRITER: self.writer,
+            Role.READER: self.reader,
+            Role.ENFORCER: self.enforcer,
+            Role.ADMIN: self.admin,
+        }
         return frozenset(role for role, known in lists.items() if _is_among(token, known))
 
 

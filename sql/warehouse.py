@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -14,11 +14,13 @@ from sql.engine import WAREHOUSE_FILE, Engine, failure, open_engine
 from sql.limits import Limits
 from sql.rows import arrow_table, fit
 from sql.sandbox import cap_rows, refuse_unsafe, run_select
-from sql.statedoor import STATE_FILE, StateDoor, shipped_tables
+from sql.statedoor import STATE_FILE, STATE_ROW_LIMIT, StateDoor, shipped_tables
 from sql.tables import TableShape, read_shapes, shape_of
 from steward.errors import InputError
 from steward.ids import BatchId
 from steward.ports import AppendReceipt, ArrowTable, Parameter, StateValue
+
+StateAnswer = list[dict[str, object]]
 
 
 def open_embedded(data_dir: Path, *, limits: Limits | None = None) -> EmbeddedWarehouse:
@@ -129,6 +131,18 @@ class EmbeddedWarehouse:
     def state_insert(self, table: str, row: Mapping[str, StateValue]) -> dict[str, object]:
         """Insert one row into a state table and return it as stored."""
         return dict(self._state_door().get().insert(table, row))
+
+    def state_after(self, table: str, key: int, *, limit: int = STATE_ROW_LIMIT) -> StateAnswer:
+        """Return the oldest rows first, of those with a larger key."""
+        rows = self._state_door().get().rows_after(table, key, limit=limit)
+        return [dict(row) for row in rows]
+
+    def state_append(
+        self, rows: Sequence[tuple[str, Mapping[str, StateValue]]], *, seen: Mapping[str, int]
+    ) -> StateAnswer | None:
+        """Store all rows or none; None where a table has rows its writer has not seen."""
+        stored = self._state_door().get().append(rows, seen=seen)
+        return None if stored is None else [dict(row) for row in stored]
 
     def _state_door(self) -> StateDoor:
         """Return the state beside the warehouse, which most uses never need."""

@@ -14,7 +14,12 @@
     ├── QueryError               10   SQL is refused, wrong, too slow or too large
     ├── AccessError              11   the token is missing or lacks the role
     ├── PortInUseError           12   the address to listen on is taken
-    └── MissingPartError         13   an optional part is not installed
+    ├── MissingPartError         13   an optional part is not installed
+    └── ClusterError             14   the Kubernetes API gives no usable answer
+        ├── DeniedError          15   the account may not do this
+        ├── ConflictError        16   the object is gone, is another, or was changed meanwhile
+        ├── RefusedError         17   the server refuses the write: validation, admission, a budget
+        └── FencedError          18   another replica leads now
 
 A process ended by Ctrl-C exits with 130, as shells expect.
 """
@@ -113,3 +118,33 @@ class MissingPartError(StewardError):
     """An optional part (extra) is not installed."""
 
     exit_code = 13
+
+
+class ClusterError(StewardError):
+    """The Kubernetes API gives no usable answer."""
+
+    exit_code = 14
+
+
+class DeniedError(ClusterError):
+    """The account may not do this."""
+
+    exit_code = 15
+
+
+class ConflictError(ClusterError):
+    """The object is gone, is another, or was changed since it was read."""
+
+    exit_code = 16
+
+
+class RefusedError(ClusterError):
+    """The server refuses the write: validation, admission, a disruption budget."""
+
+    exit_code = 17
+
+
+class FencedError(ClusterError):
+    """Another replica leads now; nothing was written."""
+
+    exit_code = 18

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from steward.ids import BatchId
 
@@ -86,6 +86,38 @@ class StateReader(Protocol):
         Raises:
             QueryError: there is no such table.
             WarehouseError: the state cannot be read.
+        """
+        ...
+
+
+@runtime_checkable
+class StateLog(StateReader, Protocol):
+    """Reads state tables from their beginning and appends to them as one."""
+
+    def state_after(
+        self, table: str, key: int, *, limit: int = 10_000
+    ) -> Sequence[Mapping[str, object]]:
+        """Return the oldest rows first, of those with a larger key, at most ``limit``.
+
+        Raises:
+            QueryError: there is no such table.
+            WarehouseError: the state cannot be read.
+        """
+        ...
+
+    def state_append(
+        self, rows: Sequence[tuple[str, Mapping[str, StateValue]]], *, seen: Mapping[str, int]
+    ) -> Sequence[Mapping[str, object]] | None:
+        """Store rows of several tables, all or none; return them as stored.
+
+        Args:
+            rows: each with its table's name; rows of the audit come without hashes.
+            seen: by table, the newest key that was read of it; None comes back, and nothing is
+                stored, where somebody else wrote to such a table meanwhile.
+
+        Raises:
+            InputError: an unknown column, a value that breaks a rule, or a row that is there.
+            WarehouseError: the state cannot be written.
         """
         ...
 

@@ -39,6 +39,8 @@ PARAMETERS: dict[str, Parameter] = {
     "source": "s",
     "batch_id": "b",
     "grain": "hour",
+    "columns": "model,stuck_s",
+    "cell_s": 60,
     "pieces": "/".join(at.isoformat() for at in (NOON, NOON, NOON, NOON)),
 }
 
