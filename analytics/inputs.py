@@ -33,6 +33,10 @@ STATE: Final = "state."
 """Inputs of this prefix are rows of the state table of that name."""
 
 
+OPTIONAL: Final[Mapping[str, frozenset[str]]] = MappingProxyType({"ledger": frozenset(usage.ASKED)})
+"""Columns that rows may lack: a report that asked for less does not read them."""
+
+
 def queries() -> tuple[str, ...]:
     """Return the inputs that a named query of the same name fills."""
     return tuple(name for name in SCHEMAS if name not in COMPOSED and not name.startswith(STATE))
@@ -42,19 +46,20 @@ def conform(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the declared columns of a query's rows, in UTC, with NaN turned into null.
 
     Raises:
-        InputError: a declared column is missing.
+        InputError: a declared column is missing that is not ``OPTIONAL``.
     """
-    schema = SCHEMAS[name]
-    missing = sorted(set(schema) - set(frame.columns))
+    declared = SCHEMAS[name]
+    missing = sorted(set(declared) - set(frame.columns) - OPTIONAL.get(name, frozenset()))
     if missing:
         raise InputError(
             f"rows of {name} lack the column(s) {', '.join(missing)}",
             hint="select every column that the query declares",
         )
+    schema = {column: kind for column, kind in declared.items() if column in frame.columns}
     zoned = frame.select(*schema).with_columns(
         cs.datetime(time_zone="*").dt.convert_time_zone("UTC")
     )
-    typed = zoned.cast(schema)
+    typed = zoned.cast(pl.Schema(schema))
     spoiled = typed.select(cs.float().is_nan().any())
     nan_columns = [name for name in spoiled.columns if spoiled[name].item()]
     return typed.with_columns(pl.col(nan_columns).fill_nan(None)) if nan_columns else typed
