@@ -21,7 +21,7 @@ test: setup ## Install what the tests need, then run all of them.
 	$(BIN)/pytest --cov --cov-report=term:skip-covered $(ARGS)
 
 cluster-binaries: ## Build the programs of the test cluster, once (or take them from KUBEBUILDER_ASSETS).
-	@deploy/cluster_binaries.sh etcd kubernetes kwok kueue
+	@deploy/cluster_binaries.sh etcd kubernetes kwok kueue jobset kuberay training
 
 check: setup ## Format, lint, types, imports, SQL.
 	$(BIN)/ruff format --check .

@@ -19,6 +19,11 @@ declare -A parts=(
         kube-scheduler=k8s.io/kubernetes/cmd/kube-scheduler"
     [kwok]="kwok=sigs.k8s.io/kwok/cmd/kwok stage<sigs.k8s.io/kwok//kustomize/stage"
     [kueue]="kueue=sigs.k8s.io/kueue/cmd/kueue components<sigs.k8s.io/kueue//config/components"
+    [jobset]="jobset=sigs.k8s.io/jobset components<sigs.k8s.io/jobset//config/components"
+    [kuberay]="kuberay=github.com/ray-project/kuberay/ray-operator
+        crd<github.com/ray-project/kuberay/ray-operator//config/crd/bases"
+    [training]="training-operator=github.com/kubeflow/training-operator/cmd/training-operator.v1
+        crds<github.com/kubeflow/training-operator//manifests/base/crds"
 )
 
 # Without these the API server tells its clients that it is v0.0.0.

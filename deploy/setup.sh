@@ -103,7 +103,7 @@ get_cluster() {
     for tool in openssl flock; do
         command -v "$tool" >/dev/null || apt_install openssl util-linux || break
     done
-    deploy/cluster_binaries.sh etcd kubernetes kwok kueue ||
+    deploy/cluster_binaries.sh etcd kubernetes kwok kueue jobset kuberay training ||
         say "SKIPPED: the programs of the test cluster cannot be built here, so the cluster tests will be skipped"
 }
 

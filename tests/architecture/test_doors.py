@@ -19,7 +19,7 @@ DOORS = {
     "sqlalchemy": ("sql",),
     "sqlite3": ("collector/spool.py", "collector/doctor/waiting.py", "sql"),
     "streamlit": ("dashboard",),
-    "urllib3": ("collector/sources/kubernetes",),
+    "urllib3": ("collector/sources/kubernetes", "enforcer/gateway"),
 }
 
 

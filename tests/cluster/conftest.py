@@ -11,7 +11,19 @@ from tests.conftest import skip_aloud
 from tests.support.cluster import Cluster, running_cluster
 from tests.support.cluster_kueue import Kueue, metrics_certificates, started_kueue
 from tests.support.cluster_namespace import Namespace, emptied_namespace
-from tests.support.cluster_programs import CLUSTER, ProgramMissingError, program, require_openssl
+from tests.support.cluster_operators import (
+    QUEUED_FRAMEWORKS,
+    define_operator_kinds,
+    start_operators,
+    training_certificates,
+)
+from tests.support.cluster_programs import (
+    CLUSTER,
+    OPERATORS,
+    ProgramMissingError,
+    program,
+    require_openssl,
+)
 
 NUMBERS = itertools.count(1)
 
@@ -46,6 +58,28 @@ def kueue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kueue]:
 def kueue_namespace(kueue: Kueue) -> Iterator[Namespace]:
     """Give the test a namespace of Kueue's cluster."""
     with emptied_namespace(kueue.cluster, f"test-{next(NUMBERS)}") as own:
+        yield own
+
+
+@pytest.fixture(scope="session")
+def operated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kueue]:
+    """Run Kueue, JobSet, KubeRay and the training operator in one more cluster of their own."""
+    _need(*CLUSTER, *OPERATORS, "kueue")
+    folder = tmp_path_factory.mktemp("operated")
+    try:
+        with metrics_certificates(), training_certificates(), running_cluster(folder) as own:
+            define_operator_kinds(own)
+            kueue = started_kueue(own, frameworks=QUEUED_FRAMEWORKS)
+            start_operators(own)
+            yield kueue
+    except ProgramMissingError as error:
+        skip_aloud(str(error))
+
+
+@pytest.fixture
+def operated_namespace(operated: Kueue) -> Iterator[Namespace]:
+    """Give the test a namespace of the operators' cluster."""
+    with emptied_namespace(operated.cluster, f"test-{next(NUMBERS)}") as own:
         yield own
 
 

@@ -23,11 +23,12 @@ import httpx
 
 from tests.support.cluster_client import KubeClient, Manifest
 from tests.support.cluster_minimal_crds import MINIMAL_KINDS
-from tests.support.cluster_objects import gpu_node
+from tests.support.cluster_objects import counter, gpu_node
 from tests.support.cluster_processes import (
     START_PATIENCE_S,
     Program,
     Programs,
+    answers,
     free_ports,
     wait_until,
 )
@@ -38,6 +39,7 @@ NODE_STAGES = (
     "node/fast/node-initialize.yaml",
     "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
 )
+CONTROLLERS = ("kwok", "kube-scheduler", "kube-controller-manager")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,8 @@ class Cluster:
     """The administrator's bearer token."""
     start_s: float = 0.0
     """How long it took from nothing to ready."""
+    was_away: bool = False
+    """Whether the API server was, since the controllers started."""
     client: KubeClient = field(init=False)
 
     @property
@@ -129,7 +133,19 @@ class Cluster:
 
     def stop_api_server(self, *, kill: bool = False) -> None:
         """Stop the API server, or kill it where it stands; the rest of the cluster goes on."""
+        self.was_away = True
         self.programs.stop("kube-apiserver", signal.SIGKILL if kill else signal.SIGTERM)
+
+    def renew_controllers(self) -> None:
+        """Start the controllers anew if the API server was away; do not wait for them.
+
+        Each time it goes they wait twice as long before they watch again, up to a minute, and
+        forget that only after two minutes in peace: the next test would begin with slow ones.
+        """
+        if self.was_away:
+            for name in [name for name in CONTROLLERS if name in self.programs.running]:
+                self.programs.stop(name, signal.SIGKILL)
+            self._run_controllers()
 
     def restart_api_server(self, *, kill: bool = True) -> None:
         """Stop (or kill) the API server and start it anew; watches of clients break."""
@@ -153,7 +169,7 @@ class Cluster:
         The API server stops, the objects move on, etcd forgets, and the API server's new watch
         cache begins after that.
         """
-        self.client.apply(_counter())
+        self.client.apply(counter())
         self.stop_api_server(kill=kill)
         self.compact()
         self.start_api_server()
@@ -283,6 +299,14 @@ class Cluster:
         )
 
     def _start_controllers(self) -> None:
+        self._run_controllers()
+        controllers = self.programs.running["kube-controller-manager"]
+        controllers.wait_ready(self._has_default_account, patience_s=START_PATIENCE_S)
+        for part in self.programs.running.values():
+            part.check()
+
+    def _run_controllers(self) -> None:
+        self.was_away = False
         start = self.programs.start
         start(
             "kube-controller-manager",
@@ -304,10 +328,6 @@ class Cluster:
         )
         if self.options.has_kubelets:
             self._start_kwok()
-        controllers = self.programs.running["kube-controller-manager"]
-        controllers.wait_ready(self._has_default_account, patience_s=START_PATIENCE_S)
-        for part in self.programs.running.values():
-            part.check()
 
     def _start_kwok(self) -> Program:
         folder = module_files("kwok", "stage")
@@ -347,27 +367,9 @@ class Cluster:
         return found
 
 
-def answers(address: str) -> bool:
-    """Whether an address answers a plain GET with success now."""
-    try:
-        return httpx.get(address, trust_env=False).is_success
-    except httpx.TransportError:
-        return False
-
-
 def _is_node_ready(node: Manifest) -> bool:
     conditions = {c["type"]: c["status"] for c in node["status"].get("conditions", [])}
     return conditions.get("Ready") == "True" and not node["spec"].get("taints")
-
-
-def _counter() -> Manifest:
-    """Return an object that differs each time, so that applying it moves the revision on."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "history", "namespace": "default"},
-        "data": {"written_ns": str(time.time_ns())},
-    }
 
 
 def _make_key(path: Path) -> None:

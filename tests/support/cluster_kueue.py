@@ -7,37 +7,31 @@ from a fixed folder under /etc, so this needs root.
 
 from __future__ import annotations
 
-import base64
 import functools
 import json
-import os
 import re
-import shutil
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.cluster import Cluster, answers
+from tests.support.cluster import Cluster
 from tests.support.cluster_client import Manifest, Manifests
 from tests.support.cluster_objects import GPU
-from tests.support.cluster_processes import START_PATIENCE_S, free_ports, wait_until
-from tests.support.cluster_programs import (
-    ProgramMissingError,
-    module_files,
-    program,
-    require_openssl,
+from tests.support.cluster_processes import START_PATIENCE_S, answers, free_ports, wait_until
+from tests.support.cluster_programs import module_files, program
+from tests.support.cluster_webhooks import (
+    Reached,
+    certificates_in,
+    make_certificate,
+    register_webhooks,
 )
 
 API = "kueue.x-k8s.io/v1beta2"
 WORKLOAD = f"{API}/Workload"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 METRICS_CERTIFICATES = Path("/etc/kueue/metrics/certs")
+FRAMEWORKS = ("batch/job", "pod", "deployment", "statefulset")
 CRD = "apiextensions.k8s.io/v1/CustomResourceDefinition"
-SERVICE = re.compile(
-    r"service:\n\s+name: webhook-service\n\s+namespace: system\n\s+path: (?P<path>\S+)"
-)
 COVERED = {"cpu": "1k", "memory": "1Pi"}
 """Quota beside GPUs, so large that only GPUs are short."""
 
@@ -50,6 +44,7 @@ class Kueue:
     webhook_port: int
     health_port: int
     metrics_port: int
+    frameworks: tuple[str, ...] = FRAMEWORKS
 
     def start(self) -> None:
         """Define Kueue's kinds, start the controller, then send admissions to its webhooks.
@@ -58,7 +53,7 @@ class Kueue:
             ProgramFailedError: it did not start; shows its log.
         """
         folder = self._folder()
-        reached = _Reached(self.webhook_port, folder / "tls.crt")
+        reached = Reached(self.webhook_port, folder / "tls.crt")
         self._define_kinds(reached)
         controller = self.cluster.programs.start(
             "kueue",
@@ -118,7 +113,7 @@ class Kueue:
             WORKLOAD, metadata["name"], change, namespace=metadata["namespace"]
         )
 
-    def _define_kinds(self, reached: _Reached) -> None:
+    def _define_kinds(self, reached: Reached) -> None:
         client = self.cluster.client
         folder = module_files("kueue", "components") / "crd"
         files = sorted((folder / "bases").glob("*.yaml"))
@@ -139,7 +134,7 @@ class Kueue:
     def _folder(self) -> Path:
         folder = self.cluster.folder / "kueue"
         folder.mkdir()
-        _make_certificate(folder)
+        make_certificate(folder)
         config = {
             "apiVersion": "config.kueue.x-k8s.io/v1beta2",
             "kind": "Configuration",
@@ -150,7 +145,7 @@ class Kueue:
             "leaderElection": {"leaderElect": False},
             "internalCertManagement": {"enable": False},
             "clientConnection": {"qps": 500, "burst": 500},
-            "integrations": {"frameworks": ["batch/job", "pod", "deployment", "statefulset"]},
+            "integrations": {"frameworks": list(self.frameworks)},
         }
         (folder / "config.json").write_text(json.dumps(config), encoding="ascii")
         return folder
@@ -158,89 +153,28 @@ class Kueue:
     def _is_ready(self) -> bool:
         return answers(f"http://127.0.0.1:{self.health_port}/readyz")
 
-    def _send_admissions(self, reached: _Reached) -> None:
+    def _send_admissions(self, reached: Reached) -> None:
         """Register Kueue's webhooks, on loopback."""
         path = module_files("kueue", "components") / "webhook" / "manifests.yaml"
-        for text in reached.instead_of_service(path.read_text(encoding="utf-8")).split("\n---\n"):
-            kind = re.findall(r"^kind: (\w+)$", text, re.MULTILINE)[0]
-            name = re.findall(r"^  name: (\S+)$", text, re.MULTILINE)[0]
-            self.cluster.client.apply_text(f"admissionregistration.k8s.io/v1/{kind}", name, text)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reached:
-    """How the API server reaches Kueue's webhooks."""
-
-    port: int
-    certificate: Path
-
-    def instead_of_service(self, text: str) -> str:
-        """Return webhook definitions with the address where they name a service."""
-        return SERVICE.sub(lambda match: self._client_config(match["path"]), text)
-
-    def with_conversion(self, text: str) -> str:
-        """Return a kind's definition with the conversion of its older versions."""
-        conversion = (
-            "spec:\n  conversion:\n    strategy: Webhook\n    webhook:\n"
-            "      conversionReviewVersions: [v1]\n      clientConfig:\n"
-            f"        {self._client_config('/convert', indent=8)}\n"
-        )
-        return text.replace("spec:\n", conversion, 1)
-
-    def _client_config(self, path: str, *, indent: int = 4) -> str:
-        bundle = base64.b64encode(self.certificate.read_bytes()).decode("ascii")
-        address = f"https://127.0.0.1:{self.port}{path}"
-        return f"url: {address}\n{' ' * indent}caBundle: {bundle}"
+        register_webhooks(self.cluster.client, path, reached)
 
 
 def _object(kind: str, name: str, spec: Manifest) -> Manifest:
     return {"apiVersion": API, "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
-def _make_certificate(folder: Path) -> None:
-    """Make a key and a certificate for 127.0.0.1 that is its own authority."""
-    command = [
-        require_openssl(), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
-        "-subj", "/CN=kueue", "-addext", "subjectAltName=IP:127.0.0.1",
-        "-keyout", str(folder / "tls.key"), "-out", str(folder / "tls.crt"),
-    ]  # fmt: skip
-    subprocess.run(command, check=True, capture_output=True)
+def metrics_certificates() -> AbstractContextManager[None]:
+    """Have the certificate that Kueue reads from a fixed folder, which needs root."""
+    return certificates_in(METRICS_CERTIFICATES)
 
 
-@contextmanager
-def metrics_certificates() -> Iterator[None]:
-    """Have a certificate where Kueue insists on one; leave nothing behind that was not there.
-
-    Raises:
-        ProgramMissingError: it is not there and only root could put it there.
-    """
-    if (METRICS_CERTIFICATES / "tls.crt").exists():
-        yield
-        return
-    if os.geteuid() != 0:
-        raise ProgramMissingError(
-            f"Kueue reads {METRICS_CERTIFICATES}/tls.crt and tls.key: run as root or put them there"
-        )
-    top = next(
-        p
-        for p in (*reversed(METRICS_CERTIFICATES.parents[:-2]), METRICS_CERTIFICATES)
-        if not p.exists()
-    )
-    METRICS_CERTIFICATES.mkdir(parents=True)
-    try:
-        _make_certificate(METRICS_CERTIFICATES)
-        yield
-    finally:
-        shutil.rmtree(top)
-
-
-def started_kueue(cluster: Cluster) -> Kueue:
+def started_kueue(cluster: Cluster, *, frameworks: tuple[str, ...] = FRAMEWORKS) -> Kueue:
     """Start Kueue for a cluster, with which it stops; needs ``metrics_certificates`` around it.
 
     Raises:
         ProgramMissingError: it is not built.
         ProgramFailedError: it did not start; shows its log.
     """
-    kueue = Kueue(cluster, *free_ports(3))
+    kueue = Kueue(cluster, *free_ports(3), frameworks)
     kueue.start()
     return kueue

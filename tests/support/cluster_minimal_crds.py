@@ -71,6 +71,7 @@ MINIMAL_KINDS = (
     MinimalKind(KUBEFLOW, "v1", "JAXJob", "jaxjobs"),
     MinimalKind(KUBEFLOW, "v1", "MPIJob", "mpijobs"),
     MinimalKind(KUBEFLOW, "v1", "Notebook", "notebooks"),
+    MinimalKind(KUBEFLOW, "v1beta1", "Workspace", "workspaces"),
     MinimalKind("trainer.kubeflow.org", "v1alpha1", "TrainJob", "trainjobs"),
     MinimalKind("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets"),
     MinimalKind("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet", "leaderworkersets"),
@@ -80,6 +81,8 @@ MINIMAL_KINDS = (
     MinimalKind("serving.kserve.io", "v1beta1", "InferenceService", "inferenceservices"),
     MinimalKind("argoproj.io", "v1alpha1", "Workflow", "workflows"),
     MinimalKind("sparkoperator.k8s.io", "v1beta2", "SparkApplication", "sparkapplications"),
+    MinimalKind("bus.volcano.sh", "v1alpha1", "Command", "commands"),
+    MinimalKind("keda.sh", "v1alpha1", "ScaledObject", "scaledobjects"),
     MinimalKind("example.org", "v1", "Experiment", "experiments"),
 )
 """The last one belongs to no project: a kind that no table of Steward knows."""

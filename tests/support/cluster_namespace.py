@@ -99,6 +99,7 @@ class Namespace:
 @contextmanager
 def emptied_namespace(cluster: Cluster, name: str) -> Iterator[Namespace]:
     """Give a new namespace; at the end it ends, its pods at once, and every node goes."""
+    cluster.renew_controllers()
     metadata = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     cluster.client.apply(metadata)
     own = Namespace(cluster, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 from tests.support.cluster_client import Manifest
@@ -160,4 +161,14 @@ def deployment(
                 "spec": {**template["spec"], "restartPolicy": "Always"},
             },
         },
+    }
+
+
+def counter() -> Manifest:
+    """Return an object that differs each time, so that applying it moves the revision on."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "history", "namespace": "default"},
+        "data": {"written_ns": str(time.time_ns())},
     }

@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import httpx
+
 START_PATIENCE_S = 60.0
 STOP_PATIENCE_S = 15.0
 POLL_S = 0.05
@@ -69,6 +71,14 @@ def wait_until(
         if time.monotonic() > until_s:
             raise TimeoutError(f"waited {patience_s:g} s in vain for {what}")
         time.sleep(POLL_S)
+
+
+def answers(address: str) -> bool:
+    """Whether an address answers a plain GET with success now."""
+    try:
+        return httpx.get(address, trust_env=False).is_success
+    except httpx.TransportError:
+        return False
 
 
 @dataclass(slots=True)

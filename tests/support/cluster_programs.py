@@ -15,7 +15,11 @@ GROUP_OF_PROGRAM = {
     "kube-scheduler": "kubernetes",
     "kwok": "kwok",
     "kueue": "kueue",
+    "jobset": "jobset",
+    "kuberay": "kuberay",
+    "training-operator": "training",
 }
+OPERATORS = ("jobset", "kuberay", "training-operator")
 CLUSTER = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 
 
