@@ -12,6 +12,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "See": ("demo", "report", "dashboard"),
     "Ask": ("sql",),
     "Pay": ("price", "budget", "close", "focus", "capability"),
+    "Govern": ("policy", "enforce", "quota", "request", "audit"),
     "Run": ("up", "collect", "agent", "warehouse", "ledger", "import"),
     "Administer": ("db", "settings", "completion"),
 }
@@ -29,9 +30,11 @@ Examples:
   steward up --scrape http://node1:9400/metrics   collect, keep and show a real one
   steward report utilization --last 7d            who used what, in this terminal
   steward report cost --by team --period last-month --zone Asia/Shanghai
+  steward policy backtest default                 what taking idle GPUs back would give
 
 Failures print an error and a hint; exit codes are listed in docs/cli.md
-(0 done, 2 usage, 3 settings, 4 input, 5 source, 6-9 warehouse, 10 query, 130 interrupted).
+(0 done, 2 usage, 3 settings, 4 input, 5 source, 6-9 warehouse, 10 query, 14-18 cluster,
+130 interrupted).
 """
 
 

@@ -15,7 +15,7 @@ from steward.clock import SystemClock
 from steward.command import Command, Context
 from steward.errors import INTERRUPTED_EXIT_CODE, StewardError, UsageError
 from steward.front import help_text
-from steward.output import abandon_stdout
+from steward.output import abandon_stdout, visible
 from steward.parser import parse
 from steward.settings import Settings, load, stated_flags
 from steward.version import __version__
@@ -80,7 +80,8 @@ def _run(command: Command, arguments: list[str]) -> int:
 def tell(error: StewardError) -> int:
     """Print message and next step to standard error; return the exit code."""
     logger.debug("failed", exc_info=error)
-    sys.stderr.write(f"error: {error.message}\nhint: {error.hint}\n")
+    lines = f"error: {error.message}\nhint: {error.hint}".split("\n")
+    sys.stderr.write("".join(f"{visible(line)}\n" for line in lines))
     return error.exit_code
 
 

@@ -86,6 +86,7 @@ def instant_from(text: str, *, option: str = "") -> datetime:
         ) from error
     if at.tzinfo is None:
         raise UsageError(f"{said} has no time zone", hint=f"add one, for example {example}")
+    _utc(at)
     return at
 
 

@@ -21,6 +21,7 @@ from steward.settings.rules import (
     Port,
     RowCount,
     Seconds,
+    SecretUrl,
     Target,
     Token,
     Url,
@@ -61,6 +62,10 @@ class WarehouseSettings:
     """Tokens that may append rows; the server knows no writer by default."""
     reader_tokens: tuple[Token, ...] = ()
     """Tokens that may ask questions; the server knows no reader by default."""
+    enforcer_tokens: tuple[Token, ...] = ()
+    """Tokens that may record notices, acts and their audit, and change nothing else; the server
+    knows no enforcer by default. An enforcer also reads and appends verdicts: list its token as
+    reader and writer too."""
     admin_tokens: tuple[Token, ...] = ()
     """Tokens that may do everything; the server knows no administrator by default."""
     query_timeout_s: Seconds = 30.0
@@ -168,6 +173,46 @@ class DashboardSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EnforceSettings:
+    """How the enforcer's rounds run, and how far it may reach."""
+
+    kinds: tuple[Name, ...] = ()
+    """Kinds of objects that may be acted on, such as ``Deployment`` or ``batch/v1/Job``; none by
+    default, and then every step that would change an object is only told."""
+    interval_s: Interval = 60.0
+    """Seconds from the start of one round to the start of the next."""
+    identity: Name | None = None
+    """Name of this replica in the lease; unset means the host's name and the process id."""
+    quota_file: Path | None = None
+    """Quota file to which the cluster's quotas are kept in every round, with what granted requests
+    add; unset means that only ``steward quota apply`` writes quotas. The kinds that hold them, such
+    as ``ClusterQueue``, must be among ``enforce.kinds``."""
+    lease_namespace: Name = "steward"
+    """Namespace of the lease by which replicas agree on one leader."""
+    lease_name: Name = "steward-enforcer"
+    """Name of that lease; one per cluster."""
+    lease_s: Seconds = 15.0
+    """Seconds after which a lease that is not renewed may be taken over, as in Kubernetes' own
+    controllers."""
+    verify_s: Seconds = 120.0
+    """Seconds within which the pods of what was suspended must be gone; later it has failed, and
+    its GPUs do not count as freed."""
+    undo_after_s: Seconds | None = None
+    """Seconds after which what was suspended is restored by itself; unset means never."""
+    low_priority_class: Name | None = None
+    """Kueue's WorkloadPriorityClass that idle work is given before it is suspended; unset means
+    that Kueue's work is not lowered."""
+    notify_urls: tuple[SecretUrl, ...] = ()
+    """Further ways to reach owners, as Apprise writes them: ``mailto://…``, ``slack://…``; by
+    default the Kubernetes Event beside the workload is the only one."""
+    metrics_host: Name = "127.0.0.1"
+    """Address the enforcer's metrics are served on; the default is reached from this machine
+    only."""
+    metrics_port: Port = 9411
+    """TCP port of the metrics; 0 takes a free one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything an operator may choose."""
 
@@ -188,5 +233,7 @@ class Settings:
     """Whose a workload is, and what it is for."""
     agent: AgentSettings = field(default_factory=AgentSettings)
     """How the node agent reads this machine's GPUs, and where it serves them."""
+    enforce: EnforceSettings = field(default_factory=EnforceSettings)
+    """How the enforcer's rounds run, and how far it may reach."""
     dashboard: DashboardSettings = field(default_factory=DashboardSettings)
     """Where the screens are served, and in which language."""

@@ -70,6 +70,9 @@ Url = Annotated[
     str,
     Pattern(regex=r"https?://[^\s,]+", meaning="an address that starts with http:// or https://"),
 ]
+SecretUrl = Annotated[
+    str, Pattern(regex=r"[a-z][a-z0-9+.-]*://[^\s,]+", meaning="an address with ://"), Secret()
+]
 TARGET = Pattern(
     regex=r"(?:https?://)?(?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::\d{1,5})?(?:/[^\s,]*)?",
     meaning="host:port or an address that starts with http:// or https://",

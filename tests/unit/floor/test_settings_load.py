@@ -11,6 +11,7 @@ from steward.errors import SettingsError
 from steward.settings import (
     AgentSettings,
     CollectSettings,
+    EnforceSettings,
     KubernetesSettings,
     OwnershipSettings,
     Settings,
@@ -108,6 +109,7 @@ def test_every_setting_can_be_said_in_the_environment() -> None:
         "STEWARD_WAREHOUSE_TOKEN": "t0",
         "STEWARD_WAREHOUSE_WRITER_TOKENS": "t1, t2",
         "STEWARD_WAREHOUSE_READER_TOKENS": "t3",
+        "STEWARD_WAREHOUSE_ENFORCER_TOKENS": "t4",
         "STEWARD_WAREHOUSE_ADMIN_TOKENS": "",
         "STEWARD_WAREHOUSE_QUERY_TIMEOUT_S": "1.5",
         "STEWARD_WAREHOUSE_QUERY_ROW_LIMIT": "10",
@@ -135,6 +137,19 @@ def test_every_setting_can_be_said_in_the_environment() -> None:
         "STEWARD_AGENT_NODE": "n1",
         "STEWARD_AGENT_POD_RESOURCES": "/run/kubelet.sock",
         "STEWARD_AGENT_PROC": "/host/proc",
+        "STEWARD_ENFORCE_KINDS": "Deployment,batch/v1/Job",
+        "STEWARD_ENFORCE_INTERVAL_S": "30",
+        "STEWARD_ENFORCE_IDENTITY": "replica-0",
+        "STEWARD_ENFORCE_QUOTA_FILE": "/etc/quota.yaml",
+        "STEWARD_ENFORCE_LEASE_NAMESPACE": "ops",
+        "STEWARD_ENFORCE_LEASE_NAME": "lease",
+        "STEWARD_ENFORCE_LEASE_S": "20",
+        "STEWARD_ENFORCE_VERIFY_S": "60",
+        "STEWARD_ENFORCE_UNDO_AFTER_S": "3600",
+        "STEWARD_ENFORCE_LOW_PRIORITY_CLASS": "low",
+        "STEWARD_ENFORCE_NOTIFY_URLS": "json://hooks/a",
+        "STEWARD_ENFORCE_METRICS_HOST": "localhost",
+        "STEWARD_ENFORCE_METRICS_PORT": "0",
         "STEWARD_DASHBOARD_HOST": "localhost",
         "STEWARD_DASHBOARD_PORT": "65535",
         "STEWARD_DASHBOARD_LANGUAGE": "zh",
@@ -150,6 +165,7 @@ def test_every_setting_can_be_said_in_the_environment() -> None:
         token="t0",  # noqa: S106  # not a real one
         writer_tokens=("t1", "t2"),
         reader_tokens=("t3",),
+        enforcer_tokens=("t4",),
         admin_tokens=(),
         query_timeout_s=1.5,
         query_row_limit=10,
@@ -185,6 +201,21 @@ def test_every_setting_can_be_said_in_the_environment() -> None:
         node="n1",
         pod_resources=Path("/run/kubelet.sock"),
         proc=Path("/host/proc"),
+    )
+    assert settings.enforce == EnforceSettings(
+        kinds=("Deployment", "batch/v1/Job"),
+        interval_s=30.0,
+        identity="replica-0",
+        quota_file=Path("/etc/quota.yaml"),
+        lease_namespace="ops",
+        lease_name="lease",
+        lease_s=20.0,
+        verify_s=60.0,
+        undo_after_s=3600.0,
+        low_priority_class="low",
+        notify_urls=("json://hooks/a",),
+        metrics_host="localhost",
+        metrics_port=0,
     )
 
 
@@ -280,7 +311,7 @@ def test_an_interval(text: str, fault: str | None) -> None:
             "warehouse is a section: write [warehouse] above its settings",
             id="a section as a value",
         ),
-        pytest.param("[quota]\nport = 1", "quota is not a setting", id="unknown section"),
+        pytest.param("[weather]\nport = 1", "weather is not a setting", id="unknown section"),
     ],
 )
 def test_a_wrong_file_entry(tmp_path: Path, text: str, fault: str) -> None:

@@ -95,7 +95,9 @@ def test_secrets_are_marked() -> None:
         "warehouse.token",
         "warehouse.writer_tokens",
         "warehouse.reader_tokens",
+        "warehouse.enforcer_tokens",
         "warehouse.admin_tokens",
+        "enforce.notify_urls",
     }
 
 
