@@ -16,9 +16,9 @@ setup:
 demo: setup ## Build a warehouse from a simulated fleet, print its health, serve the overview (ARGS=--exit stops before).
 	@$(BIN)/steward demo $(ARGS)
 
-test: setup ## Install what the tests need, then run all of them.
-	@for part in browser compiler prometheus cluster focus; do deploy/setup.sh $$part || exit 1; done
-	$(BIN)/pytest --cov --cov-report=term:skip-covered $(ARGS)
+test: setup ## Install what the tests need, then run all of them (ARGS names some).
+	@for part in browser compiler prometheus focus; do deploy/setup.sh $$part || exit 1; done
+	@deploy/run_tests.sh $(ARGS)
 
 cluster-binaries: ## Build the programs of the test cluster, once (or take them from KUBEBUILDER_ASSETS).
 	@deploy/cluster_binaries.sh etcd kubernetes kwok kueue jobset kuberay training
