@@ -28,6 +28,11 @@ def _add_quota(parser: argparse.ArgumentParser) -> None:
     guard.add_argument(
         "--strict", action="store_true", help="refuse what the guard itself cannot judge"
     )
+    what_if = parts.add_parser("what-if", help="how teams would have waited under other quotas")
+    what_if.add_argument("file", type=Path, metavar="FILE", help="the quotas to try")
+    what_if.add_argument("--against", type=Path, metavar="FILE", help="the quotas as they are")
+    what_if.add_argument("--last", default="14d", metavar="LENGTH", help="(default: 14d)")
+    what_if.add_argument("--format", choices=FORMATS, default="table", help="default: table")
     schema = parts.add_parser("schema", help="print the JSON Schema of a quota file")
     schema.add_argument("--output", type=Path, metavar="FILE", help="default: standard output")
 

@@ -29,6 +29,7 @@ from enforcer.quota.overuse import overuses
 from enforcer.quota.priority import Demotion, demotions
 from enforcer.quota.ranking import Ranking, set_priority
 from enforcer.quota.reading import file_at, quota_schema
+from enforcer.quota.whatif_command import run_what_if
 from enforcer.sight import WarehouseSight
 from steward.command import Context
 from steward.errors import UsageError
@@ -244,5 +245,6 @@ PARTS: Final[Mapping[str, Callable[[argparse.Namespace, Context], int]]] = {
     "people": run_people,
     "guard": run_guard,
     "schema": run_schema,
+    "what-if": run_what_if,
 }
 """By the word after ``steward quota``."""
