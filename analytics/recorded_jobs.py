@@ -56,21 +56,22 @@ def recorded_jobs(frames: Mapping[str, pl.DataFrame], period: Period) -> pl.Data
             )
         )
         .select(
-            *_WORKLOAD,
-            "tenant_id",
-            "priority_class",
-            "gpu_count",
-            gpu_models=pl.when(pl.col("held_models").list.len() > 0)
-            .then("held_models")
-            .otherwise(pl.col("asked").list.eval(pl.element().filter(pl.element() != "")))
-            .list.sort(),
-            created_at="created_at",
-            held_at="held_at",
-            held_s=pl.col("held_s").fill_null(0.0),
-            is_open=pl.col("is_open").fill_null(value=False),
+            *(*_WORKLOAD, "tenant_id", "priority_class", "gpu_count"),
+            _models().alias("gpu_models"),
+            "created_at",
+            "held_at",
+            pl.col("held_s").fill_null(0.0),
+            pl.col("is_open").fill_null(value=False),
         )
         .sort(_WORKLOAD)
     )
+
+
+def _models() -> pl.Expr:
+    """Return the models that were held, else those that were asked for."""
+    asked = pl.col("asked").list.eval(pl.element().filter(pl.element() != ""))
+    has_held = pl.col("held_models").list.len() > 0
+    return pl.when(has_held).then("held_models").otherwise(asked).list.sort()
 
 
 def _held(allocations: pl.DataFrame, devices: pl.DataFrame, period: Period) -> pl.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
+import re
 import sys
 from collections.abc import Callable, Mapping
 from itertools import islice
@@ -11,16 +11,22 @@ from typing import Final
 
 from enforcer.assembly import open_store
 from enforcer.audit import pages, verify
-from enforcer.policies.listing import table
+from enforcer.policies.listing import json_line, table
 from steward.command import Context
 from steward.errors import UsageError
 
 FAULT_EXIT_CODE: Final = 1
+HEAD: Final = re.compile(r"[0-9a-f]{64}")
 COLUMNS: Final = ("audit_id", "occurred_at", "actor", "action", "subject_kind", "subject_uid")
 
 
 def run_verify(args: argparse.Namespace, context: Context) -> int:
     """Check the chain; 1 where it is broken, or lacks the head that was named."""
+    if args.expect is not None and not HEAD.fullmatch(args.expect):
+        raise UsageError(
+            f"--expect {args.expect!r} is no head of an audit",
+            hint="write the 64 hex digits that an earlier `steward audit verify` printed",
+        )
     with open_store(context.settings) as store:
         found = verify(store, expected=args.expect)
     fault = found.state.fault
@@ -46,7 +52,7 @@ def run_list(args: argparse.Namespace, context: Context) -> int:
     kept = [row for row in reversed(rows) if args.subject in {None, row["subject_uid"]}]
     shown = list(islice(kept, args.limit))
     if args.format == "json":
-        sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
+        sys.stdout.write(json_line(shown))
     else:
         sys.stdout.write(table(shown, COLUMNS) if shown else "nothing is recorded\n")
     return 0

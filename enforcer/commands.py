@@ -24,7 +24,7 @@ from enforcer.hands import Hands
 from enforcer.history import whole
 from enforcer.jsontext import json_text
 from enforcer.ledger import Ledger
-from enforcer.policies.listing import table
+from enforcer.policies.listing import json_line, table
 from enforcer.run import once, serve
 from enforcer.settling import settle
 from enforcer.sight import WarehouseSight
@@ -81,7 +81,7 @@ def run_list(args: argparse.Namespace, context: Context) -> int:
     found = [one for one in reversed(entries) if args.workload in {None, one.workload_uid}]
     shown = [_shown(one) for one in islice(found, args.limit)]
     if args.format == "json":
-        sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
+        sys.stdout.write(json_line(shown))
     else:
         sys.stdout.write(table(shown, ACTS) if shown else "nothing was done yet\n")
     return 0

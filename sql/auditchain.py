@@ -56,8 +56,12 @@ def _after(state: ChainState, row: Mapping[str, object]) -> ChainState:
     words = None
     if row["previous_sha256"] != state.head:
         words = "it does not follow the row before it: a row was removed, inserted or moved"
-    elif row["sha256"] != _hash(row, previous=state.head):
+    elif not all(isinstance(row[name], str) for name in SEALED) or (
+        row["sha256"] != _hash(row, previous=state.head)
+    ):
         words = "its words are not those that were sealed"
+    elif row["audit_id"] != state.row_count + 1:
+        words = "its number does not follow that of the row before it"
     if words is None:
         return ChainState(row_count=state.row_count + 1, head=str(row["sha256"]))
     fault = ChainFault(audit_id=row["audit_id"], words=words)

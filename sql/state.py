@@ -81,12 +81,16 @@ class StateStore:
     def rows_after(self, table: str, key: int, *, limit: int = STATE_ROW_LIMIT) -> StateRows:
         """Return the oldest rows first, of those with a larger key, at most ``limit``.
 
+        Key 0 is before all rows, also those that somebody put into the file below 1.
+
         Raises:
             QueryError: there is no such table.
         """
         found = self._table(table)
         column = next(iter(found.primary_key.columns))
-        statement = sa.select(found).where(column > key).order_by(column).limit(limit)
+        statement = sa.select(found).order_by(column).limit(limit)
+        if key != 0:
+            statement = statement.where(column > key)
         with _told(self._path), self._engine.connect() as connection:
             return tuple(dict(row) for row in connection.execute(statement).mappings())
 
@@ -197,7 +201,7 @@ def _value(table: sa.Table, name: str, value: StateValue) -> StateValue:
             f"state table {table.name} has no column {name!r}",
             hint=f"columns: {', '.join(table.columns.keys())}",
         )
-    if table.columns[name].primary_key and table.name != AUDIT:
+    if _is_counted(table.columns[name]) and table.name != AUDIT:
         raise InputError(
             f"{table.name}.{name} is given by the warehouse: the newest row has the largest",
             hint="leave it out; the answer tells it",
@@ -207,6 +211,11 @@ def _value(table: sa.Table, name: str, value: StateValue) -> StateValue:
     if isinstance(value, str) and name.endswith("_json"):
         _refuse_no_json(table, name, value)
     return _exact(table, name, value)
+
+
+def _is_counted(column: sa.Column[object]) -> bool:
+    """Tell whether the database counts it up: names that are keys are their writer's."""
+    return column.primary_key and isinstance(column.type, sa.Integer)
 
 
 def _refuse_no_json(table: sa.Table, name: str, text: str) -> None:

@@ -24,8 +24,9 @@ ENFORCER_TABLES: Final = frozenset(
 """What the enforcer writes by itself: no policy, no exemption, no request, no approval."""
 _SHAPE: Final = 'send {"rows": [{"table": "…", "row": {…}}, …], "seen": {"table": key}}'
 
+SWITCH: Final = "enforcement_switch"
 DECISIONS: Final = frozenset(
-    {f"request.{word}" for word in ("submitted", "granted", "refused", "withdrawn")}
+    {"thaw", *(f"request.{word}" for word in ("submitted", "granted", "refused", "withdrawn"))}
 )
 """Words of the audit by which people decide."""
 Rows = list[tuple[str, Mapping[str, StateValue]]]
@@ -37,13 +38,19 @@ def role_for(tables: Iterable[str]) -> Role:
 
 
 def role_of(rows: Rows) -> Role:
-    """Return the least role that may write these rows: the audit believes of people only people."""
-    is_told = any(table == AUDIT and _is_decision(row) for table, row in rows)
+    """Return the least role that may write these rows.
+
+    The audit believes of people only people, and whoever is stopped does not release itself.
+    """
+    is_told = any(_is_decision(table, row) for table, row in rows)
     return Role.ADMIN if is_told else role_for(table for table, _row in rows)
 
 
-def _is_decision(row: Mapping[str, StateValue]) -> bool:
-    return row.get("subject_kind") == "policy" or row.get("action") in DECISIONS
+def _is_decision(table: str, row: Mapping[str, StateValue]) -> bool:
+    if table == SWITCH:
+        return row.get("is_stopped") != 1
+    is_told = row.get("subject_kind") == "policy" or row.get("action") in DECISIONS
+    return table == AUDIT and is_told
 
 
 def appending(content: object) -> tuple[Rows, dict[str, int]]:

@@ -223,5 +223,5 @@ def status_of(error: StewardError) -> int:
 
 
 def json_bytes(content: object) -> bytes:
-    """Return plain content as JSON."""
-    return json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
+    """Return plain content as JSON; bytes, which no row of ours holds, as Python spells them."""
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, default=repr).encode()

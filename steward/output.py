@@ -12,8 +12,10 @@ from steward.errors import InputError, UsageError
 HIDDEN_CHARACTERS = {
     **dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], "\ufffd"),
     **dict.fromkeys([0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd"),
+    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),
 }
-"""What moves a terminal's cursor, colours it or turns the direction of what follows."""
+"""What moves a terminal's cursor, colours it, turns the direction of what follows, or is half a
+character, which no output takes."""
 
 
 def visible(text: str) -> str:

@@ -102,13 +102,15 @@ RULES: Final = Field(
 )
 
 
-def _nothing(_section: Section) -> None:
-    return None
+def _only_checked(section: Section) -> None:
+    """Find the faults; the values are joined into the rules and read there."""
+    for field in ACTING_FIELDS:
+        _ = section.maybe(field) if field.is_optional else section.get(field)
 
 
 DEFAULTS: Final = Field(
     name="defaults",
-    shape=Nested(fields=ACTING_FIELDS, make=_nothing),
+    shape=Nested(fields=ACTING_FIELDS, make=_only_checked),
     about="What acting rules have where they do not say it themselves; idle is joined key by key.",
     is_optional=True,
 )
@@ -116,7 +118,7 @@ DEFAULTS: Final = Field(
 
 def _policy(section: Section) -> Policy:
     rules: tuple[Rule, ...] = section.get(RULES)
-    section.maybe(DEFAULTS)  # is joined into the rules: here its faults are found
+    section.maybe(DEFAULTS)
     return Policy(
         name=section.get(POLICY_NAME),
         version=0,

@@ -13,9 +13,9 @@ with newest as (
 
 select
     count(distinct newest.starts_at) as built_hour_count,
-    sum(ledger_hour.wall_ticks)::double as held_ticks,
-    sum(ledger_hour.idle_ticks)::double as idle_ticks,
-    sum(ledger_hour.unknown_ticks)::double as unknown_ticks,
+    sum(ledger_hour.wall_ticks)::decimal(38, 0) as held_ticks,
+    sum(ledger_hour.idle_ticks)::decimal(38, 0) as idle_ticks,
+    sum(ledger_hour.unknown_ticks)::decimal(38, 0) as unknown_ticks,
     sum(ledger_hour.effective_s) as effective_s,
     sum(ledger_hour.effective_known_s) as effective_known_s
 from newest

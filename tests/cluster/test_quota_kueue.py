@@ -28,18 +28,23 @@ class Desk:
     folder: Path
     kubeconfig: Path
 
+    @property
+    def environ(self) -> dict[str, str]:
+        """Return what the command is told."""
+        return {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(self.folder),
+            "STEWARD_DATA_DIR": str(self.folder / "data"),
+            "STEWARD_CLUSTER": "prod",
+            "STEWARD_KUBERNETES_ACCESS": "kubeconfig",
+            "STEWARD_KUBERNETES_KUBECONFIG": str(self.kubeconfig),
+        }
+
     def run(self, *words: str) -> tuple[int, str]:
         """Return exit code and what was printed."""
         done = subprocess.run(
             [sys.executable, "-m", "steward", *words],
-            env={
-                "PATH": "/usr/bin:/bin",
-                "HOME": str(self.folder),
-                "STEWARD_DATA_DIR": str(self.folder / "data"),
-                "STEWARD_CLUSTER": "prod",
-                "STEWARD_KUBERNETES_ACCESS": "kubeconfig",
-                "STEWARD_KUBERNETES_KUBECONFIG": str(self.kubeconfig),
-            },
+            env=self.environ,
             capture_output=True,
             text=True,
             check=False,
@@ -109,13 +114,14 @@ def with_queue(kueue: Kueue, own: Namespace) -> str:
 
 def check_more_quota_starts_more(kueue: Kueue, own: Namespace, desk: Desk, path: Path) -> None:
     """Write eight GPUs where four were: a second job of four starts, a third does not."""
-    for name in ("first", "second", "third"):
-        queued(own, name)
+    queued(own, "first")
     own.wait_until(lambda: admitted(kueue, own, "first"), what="the first job")
+    queued(own, "second")
     assert not admitted(kueue, own, "second")
     code, told = desk.run("quota", "apply", str(path))
     assert (code, nominal(kueue, f"{own.name}-quota")) == (0, "8"), told
     own.wait_until(lambda: admitted(kueue, own, "second"), what="the second job by more quota")
+    queued(own, "third")
     assert not admitted(kueue, own, "third")
     assert desk.run("quota", "apply", str(path)) == (0, "no quota differs\n")
 
@@ -123,15 +129,17 @@ def check_more_quota_starts_more(kueue: Kueue, own: Namespace, desk: Desk, path:
 def check_a_grant_holds_and_ends(kueue: Kueue, own: Namespace, desk: Desk, path: Path) -> None:
     """Ask for four more, agree, carry out: the third job starts; in time they are taken back."""
     queue = f"{own.name}-quota"
-    asked = ("--team", "vision", "--model", "H100", "--gpus", "4", "--for", "30s")
+    asked = ("--team", "vision", "--model", "H100", "--gpus", "4", "--for", "45s")
     desk.run("request", "quota", *asked, "--reason", "a deadline", "--requester", "ada")
-    code, told = desk.run("request", "show", "1", "--quota", str(path))
-    assert (code, "8 -> 12 guaranteed H100" in told) == (0, True), told
     assert desk.run("request", "approve", "1", "--as", "bob") == (0, "request 1 is granted\n")
     settle = ("request", "settle", "--quota", str(path))
     assert desk.run(*settle) == (0, "request 1 is applied\n")
     assert nominal(kueue, queue) == "12"
     own.wait_until(lambda: admitted(kueue, own, "third"), what="the third job by the grant")
+    desk.run("request", "quota", *asked[:-1], "2h", "--reason", "more", "--requester", "ada")
+    code, told = desk.run("request", "show", "2", "--quota", str(path))
+    assert (code, "guaranteed H100" in told) == (0, True), told
+    assert "granted before: request 1" in told
     wait_until(lambda: "taken_back" in desk.run(*settle)[1], what="the grant to end")
     assert nominal(kueue, queue) == "8"
 

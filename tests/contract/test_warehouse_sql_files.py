@@ -41,6 +41,8 @@ PARAMETERS: dict[str, Parameter] = {
     "grain": "hour",
     "columns": "model,stuck_s",
     "cell_s": 60,
+    "tenant_id": "t",
+    "workload_uid": "w",
     "pieces": "/".join(at.isoformat() for at in (NOON, NOON, NOON, NOON)),
 }
 

@@ -106,3 +106,23 @@ def test_a_workload_that_nobody_knows_is_told(
     flags = ("enforce", "explain", "team/job", "--at", "2026-05-01T00:00:00Z")
     assert run(tmp_path, *flags) == 4
     assert "no workload 'team/job'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("0" * 63, id="one digit less"),
+        pytest.param("0" * 65, id="one digit more"),
+        pytest.param("A" * 64, id="upper case"),
+        pytest.param(f" {'0' * 63}", id="a blank"),
+        pytest.param("\x1b[2J" + "0" * 60, id="an escape"),
+    ],
+)
+def test_a_head_that_is_none_is_no_sign_of_removed_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], head: str
+) -> None:
+    assert run(tmp_path, "audit", "verify", f"--expect={head}") == 2
+    told = capsys.readouterr().err
+    assert "is no head of an audit" in told
+    assert "\x1b" not in told

@@ -58,3 +58,13 @@ def test_exchanged_rows_are_found() -> None:
     rows = chain(5)
     rows[1], rows[2] = rows[2], rows[1]
     assert verified(ChainState(), rows).fault is not None
+
+
+@pytest.mark.parametrize("shift", [1, 100, 2**62], ids=["by one", "by a hundred", "far away"])
+def test_renumbered_rows_are_found_where_they_begin(shift: int) -> None:
+    rows = chain(5)
+    for row in rows[3:]:
+        row["audit_id"] = int(str(row["audit_id"])) + shift
+    state = verified(ChainState(), rows)
+    assert state.fault is not None
+    assert (state.row_count, state.fault.audit_id) == (3, 4 + shift)
