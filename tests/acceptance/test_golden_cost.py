@@ -78,7 +78,7 @@ def partition(inputs: Mapping[str, object]) -> Outcome:
     mine, nobodys = told.rows.filter(is_held), told.rows.filter(~is_held)
     capacity = money(told.rows, "capacity_parts")
     parts = {
-        key: money_by(type(told)(rows=mine, unpriced=told.unpriced), "tenant_id", f"{key}_parts")
+        key: money_by(type(told)(rows=mine), "tenant_id", f"{key}_parts")
         for key in ("capacity", "used", "allocated_idle")
     }
     named = {

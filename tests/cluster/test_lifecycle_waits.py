@@ -167,11 +167,14 @@ def test_gpu_hours_are_those_between_binding_and_end(
         follower.wait_for_transition(short, 1, "finished")
     (only,) = attempts(follower, short)
     bound_at = follower.wait_for_transition(short, 1, "scheduled")
-    status = namespace.get("batch/v1/Job", "short")["status"]
-    assert "completionTime" in status, follower.table(
-        "workload_transition", "attempt", "transition", "reason", "pod_uid", workload_uid=short
-    )
-    ended = instant(status["completionTime"])
+
+    def status() -> Manifest:
+        found: Manifest = namespace.get("batch/v1/Job", "short")["status"]
+        return found
+
+    # Its pods' ends are told by the pods; the Job's own status comes a moment later.
+    namespace.wait_until(lambda: "completionTime" in status(), what="the Job's completion")
+    ended = instant(status()["completionTime"])
     held_hours = (ended - bound_at).total_seconds() / 3_600
     assert only["gpu_hours"] == pytest.approx(8 * held_hours)
 
