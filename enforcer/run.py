@@ -12,10 +12,11 @@ from typing import Final
 
 from enforcer.assembly import Replica, open_store, rehearsing, replica
 from enforcer.controller import Controller, RoundReport
+from enforcer.doctor import examined_kinds
 from enforcer.lease import Elector, Keeper
 from enforcer.metrics import EnforcerMetrics
 from steward.command import Context
-from steward.errors import INTERRUPTED_EXIT_CODE, FencedError, StewardError
+from steward.errors import INTERRUPTED_EXIT_CODE, ClusterError, FencedError, StewardError
 from steward.settings import EnforceSettings
 
 TEND_S: Final = 5.0
@@ -51,9 +52,25 @@ def serve(context: Context) -> int:
         port = metrics.serve(own.metrics_host, own.metrics_port)
         parts = replica(context, store, metrics=metrics)
         logger.info("metrics on http://%s:%d/metrics", own.metrics_host, port)
+        tell_permissions(parts.controller, own)
         with Keeper(parts.elector, length=parts.lease) as elector:
             go_on(parts.controller, elector, stop=stop.event, settings=own)
     return INTERRUPTED_EXIT_CODE if stop.which is signal.SIGINT else 0
+
+
+def tell_permissions(controller: Controller, settings: EnforceSettings) -> None:
+    """Log for each enabled kind what can be seen and done; what is missing is a warning.
+
+    A server that gives no answer now is asked again by the first round.
+    """
+    try:
+        found = examined_kinds(controller.hands.gateway, settings.kinds)
+    except ClusterError as error:
+        logger.warning("permissions are not known yet: %s (%s)", error.message, error.hint)
+        return
+    for one in found:
+        level = logging.INFO if one.is_good else logging.WARNING
+        logger.log(level, "%s: %s", one.subject, one.words)
 
 
 def once(context: Context, *, is_dry_run: bool) -> RoundReport:

@@ -314,12 +314,18 @@ class StateTarget:
         return tuple(AppliedMigration(number=n, name=name, checksum=c) for n, name, c in rows)
 
     def apply(self, migration: Migration) -> None:
-        """Run the migration and record it, in one transaction."""
+        """Run the migration and record it, in one transaction.
+
+        Somebody else may have done so since it was found pending: then nothing is done.
+        """
         with self._engine.begin() as connection:
             connection.exec_driver_sql(
                 "create table if not exists schema_migration (number integer primary key, "
                 "name text not null, checksum text not null, applied_at text not null)"
             )
+            done = sa.text("select 1 from schema_migration where number = :number")
+            if connection.execute(done, {"number": migration.number}).scalar() is not None:
+                return
             for statement in statements(migration.text):
                 connection.exec_driver_sql(statement)
             connection.execute(

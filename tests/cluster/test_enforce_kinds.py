@@ -259,6 +259,27 @@ def test_a_pytorch_job(operator: Actor, policy: Manifest | None) -> None:
     operator.there_and_back(manifest, pod_count=2)
 
 
+@pytest.mark.parametrize(
+    ("kind", "replicas", "container", "roles"),
+    [
+        ("TFJob", "tfReplicaSpecs", "tensorflow", ("Chief", "Worker")),
+        ("XGBoostJob", "xgbReplicaSpecs", "xgboost", ("Master", "Worker")),
+        ("PaddleJob", "paddleReplicaSpecs", "paddle", ("Master", "Worker")),
+        ("MPIJob", "mpiReplicaSpecs", "mpi", ("Launcher", "Worker")),
+        ("JAXJob", "jaxReplicaSpecs", "jax", ("Worker",)),
+    ],
+)
+def test_a_training_job_of_another_framework(
+    operator: Actor, kind: str, replicas: str, container: str, roles: tuple[str, ...]
+) -> None:
+    template = pod_template()
+    template["spec"]["containers"][0]["name"] = container
+    role = {"replicas": 1, "restartPolicy": "OnFailure", "template": template}
+    manifest = custom("kubeflow.org/v1", kind, {replicas: dict.fromkeys(roles, role)})
+    operator.own.apply(manifest)
+    operator.there_and_back(manifest, pod_count=len(roles))
+
+
 @pytest.mark.parametrize("more", [{}, {"suspend": False}], ids=["unsaid", "said to run"])
 def test_a_ray_cluster(operator: Actor, more: Manifest) -> None:
     manifest = custom("ray.io/v1", "RayCluster", ray_spec(**more))
@@ -350,13 +371,17 @@ def test_scenario_26_a_queued_ray_cluster_is_taken_by_its_workload_alone(
     own.apply(manifest)
     own.wait_for_pods(2, phase="Running")
     around = surroundings(operator.gateway, own.name)
-    assert managers_of(operator.subject(manifest), around) == {Manager.KUEUE}
+    running = operator.subject(manifest)
+    assert managers_of(running, around) == {Manager.KUEUE}
     before = operator.taken(manifest)
     assert (before.holder.kind, before.subject.kind) == ("Workload", "RayCluster")
     operator.wait_until_effective(before)
     assert value_at(operator.subject(manifest), "spec", "suspend") is True, "Kueue wrote it"
     operator.undone(before)
     own.wait_for_pods(2, phase="Running")
+    own.wait_until(
+        lambda: operator.subject(manifest)["spec"] == running["spec"], what="the spec as it was"
+    )
 
 
 def test_finding_f8_suspending_a_queued_job_by_hand_does_not_last(
