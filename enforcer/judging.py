@@ -78,6 +78,7 @@ class Ground(StrEnum):
     """IDLE: every GPU was seen, enough and lately, and none did anything."""
 
 
+_RANK: Final = {ground: number for number, ground in enumerate(Ground)}
 _OF_QUIET: Final = frozenset({Finding.HELD_MEMORY, Finding.LOADED_MODEL, Finding.NEVER_USED})
 """Findings that say nothing of a workload that works."""
 
@@ -135,8 +136,7 @@ def _judged(
 
 def _ordered(grounds: Iterable[Ground]) -> tuple[Ground, ...]:
     """Return each ground once, most decisive first: in the order in which they are declared."""
-    found = set(grounds)
-    return tuple(ground for ground in Ground if ground in found)
+    return tuple(sorted(set(grounds), key=_RANK.__getitem__))
 
 
 def _device(device: DeviceEvidence, evidence: Evidence, limits: IdleLimits) -> _Seen:
