@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from enforcer.pages import pages
 from sql.auditchain import AUDIT, ChainState, verified
 from steward.ports import StateLog
-
-PAGE = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,17 +18,6 @@ class Verification:
     """Whether a head that was noted earlier is in the chain; None: none was named."""
 
 
-def pages(log: StateLog) -> Iterator[list[Mapping[str, object]]]:
-    """Yield all rows of the audit, oldest first, in portions."""
-    after = 0
-    while True:
-        rows = list(log.state_after(AUDIT, after, limit=PAGE))
-        if not rows:
-            return
-        yield rows
-        after = int(str(rows[-1]["audit_id"]))
-
-
 def verify(log: StateLog, *, expected: str | None = None) -> Verification:
     """Return whether the audit is whole.
 
@@ -38,7 +25,7 @@ def verify(log: StateLog, *, expected: str | None = None) -> Verification:
     noted earlier and is kept elsewhere.
     """
     state, is_held = ChainState(), expected is None or expected == ChainState().head
-    for rows in pages(log):
+    for rows in pages(log, AUDIT):
         state = verified(state, rows)
         is_held = is_held or any(row["sha256"] == expected for row in rows)
         if state.fault is not None:

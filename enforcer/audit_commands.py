@@ -10,8 +10,10 @@ from itertools import islice
 from typing import Final
 
 from enforcer.assembly import open_store
-from enforcer.audit import pages, verify
+from enforcer.audit import verify
+from enforcer.pages import pages
 from enforcer.policies.listing import json_line, table
+from sql.auditchain import AUDIT
 from steward.command import Context
 from steward.errors import UsageError
 
@@ -48,7 +50,7 @@ def run_list(args: argparse.Namespace, context: Context) -> int:
     if args.limit < 0:
         raise UsageError(f"--limit {args.limit} is no number of rows", hint="0 or more")
     with open_store(context.settings) as store:
-        rows = [row for page in pages(store) for row in page]
+        rows = [row for page in pages(store, AUDIT) for row in page]
     kept = [row for row in reversed(rows) if args.subject in {None, row["subject_uid"]}]
     shown = list(islice(kept, args.limit))
     if args.format == "json":

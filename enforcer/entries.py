@@ -107,7 +107,7 @@ class Entries:
     def add(self, rows: Iterable[Mapping[str, object]]) -> None:
         """Take further rows of ``action``, ascending by id."""
         for row in rows:
-            self.newest_id = max(self.newest_id, _whole(row["action_id"]))
+            self.newest_id = max(self.newest_id, whole_of(row["action_id"]))
             if row["cluster"] == self.cluster:
                 self._add(row)
 
@@ -137,9 +137,9 @@ class Entries:
         return None if key is None else self._acts.get(key)
 
     def _add(self, row: Mapping[str, object]) -> None:
-        key = (str(row["plan_id"]), _whole(row["step_number"]))
-        self._by_row[_whole(row["action_id"])] = key
-        self.newest_fence = max(self.newest_fence, fence_number(_text(row["fence"])))
+        key = (str(row["plan_id"]), whole_of(row["step_number"]))
+        self._by_row[whole_of(row["action_id"])] = key
+        self.newest_fence = max(self.newest_fence, fence_number(text_of(row["fence"])))
         before = self._acts.get(key)
         self._acts[key] = _entry(row) if before is None else _with_outcome(before, row)
         self._note_undoing(self._acts[key])
@@ -162,38 +162,38 @@ def _entry(row: Mapping[str, object]) -> Entry:
     outcome, at = Outcome(str(row["outcome"])), instant(row["recorded_at"])
     return Entry(
         plan_id=str(row["plan_id"]),
-        number=_whole(row["step_number"]),
+        number=whole_of(row["step_number"]),
         step=str(row["kind"]),
         workload_uid=str(row["subject_uid"]),
-        tenant_id=_text(row["tenant_id"]),
+        tenant_id=text_of(row["tenant_id"]),
         target=_target(row),
-        gpu_milli=_whole(row["gpu_milli"] or 0),
+        gpu_milli=whole_of(row["gpu_milli"] or 0),
         actor=str(row["actor"]),
-        policy=_text(row["policy"]),
-        rule=_text(row["rule"]),
+        policy=text_of(row["policy"]),
+        rule=text_of(row["rule"]),
         reasons=codes(row["reason_codes"]),
         is_dry_run=row["is_dry_run"] == 1,
-        before=_text(row["before_image_json"]),
+        before=text_of(row["before_image_json"]),
         begun_at=at,
         undo_at=None if row["undo_at"] is None else instant(row["undo_at"]),
-        fence=_text(row["fence"]),
-        undoes_id=None if row["undoes_action_id"] is None else _whole(row["undoes_action_id"]),
+        fence=text_of(row["fence"]),
+        undoes_id=None if row["undoes_action_id"] is None else whole_of(row["undoes_action_id"]),
         outcome=outcome,
         ended_at=None if outcome is Outcome.PLANNED else at,
-        detail=_text(row["detail"]),
-        row_id=_whole(row["action_id"]),
+        detail=text_of(row["detail"]),
+        row_id=whole_of(row["action_id"]),
     )
 
 
 def _with_outcome(entry: Entry, row: Mapping[str, object]) -> Entry:
     """Return the act after a further row: the newest outcome counts."""
     outcome, at = Outcome(str(row["outcome"])), instant(row["recorded_at"])
-    detail = _text(row["detail"])
+    detail = text_of(row["detail"])
     if outcome is Outcome.UNDONE:
         return replace(
             entry, outcome=outcome, undone_at=at, undone_reasons=codes(row["reason_codes"])
         )
-    row_id = _whole(row["action_id"])
+    row_id = whole_of(row["action_id"])
     return replace(entry, outcome=outcome, ended_at=at, detail=detail, row_id=row_id)
 
 
@@ -258,17 +258,19 @@ def instant_text(at: datetime) -> str:
 
 def _target(row: Mapping[str, object]) -> Target:
     return Target(
-        api_version=_text(row["api_version"]) or "",
-        kind=_text(row["object_kind"]) or "",
-        namespace=_text(row["namespace"]),
-        name=_text(row["name"]) or "",
-        uid=_text(row["object_uid"]),
+        api_version=text_of(row["api_version"]) or "",
+        kind=text_of(row["object_kind"]) or "",
+        namespace=text_of(row["namespace"]),
+        name=text_of(row["name"]) or "",
+        uid=text_of(row["object_uid"]),
     )
 
 
-def _text(value: object) -> str | None:
+def text_of(value: object) -> str | None:
+    """Return the text that a column holds."""
     return None if value is None else str(value)
 
 
-def _whole(value: object) -> int:
+def whole_of(value: object) -> int:
+    """Return the whole number that a column holds."""
     return int(str(value))

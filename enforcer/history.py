@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from analytics.evidence.found import CELL_S, Readings, readings
 from analytics.evidence.stored import CELLED, QUERIES, frame_of, of_cluster
+from enforcer.pages import pages
 from enforcer.policies.model import Policy
 from steward.period import Period
 from steward.ports import Reader, StateLog, StateReader
@@ -98,17 +99,8 @@ def state_of(state: StateReader) -> dict[str, StateRows]:
     """
     found = {table: state.state_rows(table) for table in STATE_TABLES}
     if isinstance(state, StateLog):
-        found[ACTION] = _all_acts(state)
+        found[ACTION] = [row for page in pages(state, ACTION) for row in page][::-1]
     return found
-
-
-def _all_acts(state: StateLog) -> StateRows:
-    rows: list[Mapping[str, object]] = []
-    newest_id = 0
-    while page := state.state_after(ACTION, newest_id):
-        rows.extend(page)
-        newest_id = int(str(page[-1]["action_id"]))
-    return rows[::-1]
 
 
 def asked(reader: Reader, name: str, period: Period, *, cell_s: int) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
 from enforcer.desk.model import (
     REQUEST,
@@ -19,6 +19,7 @@ from enforcer.desk.model import (
     Ruling,
 )
 from enforcer.desk.rules import needed, state_of
+from enforcer.entries import instant, text_of, whole_of
 from steward.period import Period
 
 
@@ -42,7 +43,7 @@ def cases(
     rulings = _rulings(approvals)
     done = _events(events)
     found: list[Case] = []
-    for row in sorted(requests, key=lambda each: _whole(each["request_id"])):
+    for row in sorted(requests, key=lambda each: whole_of(each["request_id"])):
         request = request_of(row)
         said, happened = rulings[request.request_id], done[request.request_id]
         count, reasons = needed(request, found, rules)
@@ -65,34 +66,34 @@ def request_of(row: Row) -> Request:
     body = json.loads(str(row["body_json"]))
     wish: Mapping[str, object] = body if isinstance(body, dict) else {}
     return Request(
-        request_id=_whole(row["request_id"]),
+        request_id=whole_of(row["request_id"]),
         cluster=str(row["cluster"]),
         kind=RequestKind(str(row["kind"])),
-        tenant_id=_text(row["tenant_id"]),
+        tenant_id=text_of(row["tenant_id"]),
         scope_kind=str(row["scope_kind"]),
         scope_key=str(row["scope_key"]),
-        gpu_model=_text(wish.get("gpu_model")),
-        gpu_count=_whole(wish.get("gpu_count", 0)),
-        priority_class=_text(wish.get("priority_class")),
+        gpu_model=text_of(wish.get("gpu_model")),
+        gpu_count=whole_of(wish.get("gpu_count", 0)),
+        priority_class=text_of(wish.get("priority_class")),
         requester=str(row["requester"]),
         reason=str(row["reason"]),
-        period=Period(_instant(row["valid_from_at"]), _instant(row["valid_until_at"])),
-        recorded_at=_instant(row["recorded_at"]),
+        period=Period(instant(row["valid_from_at"]), instant(row["valid_until_at"])),
+        recorded_at=instant(row["recorded_at"]),
     )
 
 
 def _rulings(approvals: Iterable[Row]) -> dict[int, list[Ruling]]:
     found: dict[int, list[Ruling]] = defaultdict(list)
     own = (row for row in approvals if row["subject_kind"] == REQUEST)
-    for row in sorted(own, key=lambda each: _whole(each["approval_id"])):
+    for row in sorted(own, key=lambda each: whole_of(each["approval_id"])):
         if row["verdict"] == "requested":
             continue
         found[int(str(row["subject_uid"]))].append(
             Ruling(
                 approver=str(row["approver"]),
                 answer=Answer(str(row["verdict"])),
-                reason=_text(row["reason"]),
-                recorded_at=_instant(row["recorded_at"]),
+                reason=text_of(row["reason"]),
+                recorded_at=instant(row["recorded_at"]),
             )
         )
     return found
@@ -100,25 +101,13 @@ def _rulings(approvals: Iterable[Row]) -> dict[int, list[Ruling]]:
 
 def _events(rows: Iterable[Row]) -> dict[int, list[Event]]:
     found: dict[int, list[Event]] = defaultdict(list)
-    for row in sorted(rows, key=lambda each: _whole(each["request_event_id"])):
-        found[_whole(row["request_id"])].append(
+    for row in sorted(rows, key=lambda each: whole_of(each["request_event_id"])):
+        found[whole_of(row["request_id"])].append(
             Event(
                 event=str(row["event"]),
-                before=_text(row["before_image_json"]),
-                detail=_text(row["detail"]),
-                recorded_at=_instant(row["recorded_at"]),
+                before=text_of(row["before_image_json"]),
+                detail=text_of(row["detail"]),
+                recorded_at=instant(row["recorded_at"]),
             )
         )
     return found
-
-
-def _instant(value: object) -> datetime:
-    return datetime.fromisoformat(str(value)).astimezone(UTC)
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
-
-
-def _whole(value: object) -> int:
-    return int(str(value))

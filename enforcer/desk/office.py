@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,6 +12,7 @@ from enforcer.desk.model import KEEPING, REQUEST, Answer, Case, DeskRules, State
 from enforcer.desk.rules import BY_RULE
 from enforcer.entries import instant_text
 from enforcer.jsontext import json_text
+from enforcer.pages import pages
 from steward.clock import Clock
 from steward.errors import InputError, UsageError, WarehouseError
 from steward.ports import StateLog, StateValue
@@ -21,7 +22,6 @@ EVENT: Final = "request_event"
 EXEMPTION: Final = "exemption"
 EVERY_POLICY: Final = "*"
 AUDIT: Final = "audit"
-PAGE: Final = 10_000
 _TRIES: Final = 20
 Row = dict[str, StateValue]
 
@@ -211,14 +211,7 @@ class Desk:
 
     def _all(self, table: str) -> list[Mapping[str, object]]:
         """Return every row of a table, oldest first."""
-        found: list[Mapping[str, object]] = []
-        newest = 0
-        while True:
-            rows: Sequence[Mapping[str, object]] = self.state.state_after(table, newest, limit=PAGE)
-            found.extend(rows)
-            if len(rows) < PAGE:
-                return found
-            newest = int(str(rows[-1][f"{table}_id"]))
+        return [row for page in pages(self.state, table) for row in page]
 
 
 def _crowded() -> WarehouseError:

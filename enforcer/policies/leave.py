@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
+from enforcer.entries import instant
 from enforcer.policies.model import Mode, Policy
 
 TABLE: Final = "backtest_run"
@@ -39,7 +40,7 @@ def shown_by(rows: Iterable[Mapping[str, object]]) -> tuple[Shown, ...]:
         Shown(
             policy=str(row["policy"]),
             version=int(str(row["policy_version"])),
-            span=_instant(row["until_at"]) - _instant(row["from_at"]),
+            span=instant(row["until_at"]) - instant(row["from_at"]),
             regret_ratio=_ratio(row["regret_24h_micros"]),
             coverage_ratio=_ratio(row["coverage_micros"]),
         )
@@ -49,10 +50,6 @@ def shown_by(rows: Iterable[Mapping[str, object]]) -> tuple[Shown, ...]:
 
 def _ratio(micros: object) -> float | None:
     return None if micros is None else int(str(micros)) / MICROS
-
-
-def _instant(text: object) -> datetime:
-    return datetime.fromisoformat(str(text))
 
 
 def refusal(policy: Policy, *, known: Iterable[Policy], shown: Iterable[Shown]) -> str | None:
