@@ -103,10 +103,6 @@ class Desk:
         subject = str(case.request.request_id)
         self._noted(case, [(EVENT, row), self._word(f"request.{event}", subject, row)])
 
-    def exempt(self, case: Case) -> None:
-        """Let an exemption hold, and note that it does."""
-        self._noted(case, self._exempting(case, case.approvers))
-
     def _noted(self, case: Case, rows: list[tuple[str, Row]]) -> None:
         """Record what was done about a case, unless somebody else at this moment did so first."""
         for _ in range(_TRIES):

@@ -1,8 +1,8 @@
 """What is granted is carried out when its time begins, and taken back when it ends.
 
-Exemptions are rows with an end of their own. A priority is an act of the ledger with a timer, which
-takes it back by itself. A quota adds to the quota file for as long as it holds, so that comparing
-the cluster with file and grants both applies it and takes it back.
+Exemptions are rows with an end of their own, which is only noted here. A priority is an act of the
+ledger with a timer, which takes it back by itself. A quota adds to the quota file for as long as it
+holds, so that comparing the cluster with file and grants both applies it and takes it back.
 """
 
 from __future__ import annotations
@@ -46,16 +46,11 @@ def ends(case: Case, now: datetime) -> bool:
 
 
 def settle_kept(desk: Desk) -> tuple[Settlement, ...]:
-    """Let granted exemptions hold, and note those that are over."""
+    """Note exemptions that are over; they hold from the last agreement on."""
     now = desk.clock.now()
     found = []
     for case in desk.cases():
-        if case.request.kind not in KEEPING:
-            continue
-        if begins(case, now):
-            desk.exempt(case)
-            found.append(Settlement(case=case, event="applied", detail=None))
-        elif ends(case, now):
+        if case.request.kind in KEEPING and ends(case, now):
             desk.record(case, "expired", before=None, detail=None)
             found.append(Settlement(case=case, event="expired", detail=None))
     return tuple(found)
